@@ -1,0 +1,33 @@
+// YAML to config::model. Strict: unknown or duplicate keys, wrong types, missing units, aliases and
+// bad values are problems with file:line:column; all of them are reported, not only the first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "config/error.hpp"
+#include "config/model.hpp"
+
+namespace hotlane::config {
+
+struct loaded {
+    model value;
+    std::vector<problem> warnings;
+};
+struct refused {
+    std::vector<problem> problems;  // at least one error
+    std::string text;               // rendered, ready to print
+};
+
+// Reads and checks a file (and what it includes). Touches the file system only to read.
+tl::expected<loaded, refused> load_file(const std::string& path);
+
+// The same from memory; `name` stands for the file in messages.
+tl::expected<loaded, refused> load_text(const std::string& text, const std::string& name);
+
+// Reads a secret now. The text must never be logged. Empty reference: empty text.
+tl::expected<std::string, std::string> read_secret(const secret_ref& ref);
+
+}  // namespace hotlane::config

@@ -1,0 +1,74 @@
+// What an operator may set for a tool's decisions: the typed policy, with defaults.
+// config/ fills this from YAML; policy/ reads it. Every value has a unit in its type or name.
+#pragma once
+
+#include <string>
+
+#include "policy/types.hpp"
+
+namespace hotlane::policy {
+
+struct settings {
+    std::string name{"default"};  // the policy's name
+    std::string where;            // file:line of its definition, for decisions
+
+    mode act_mode{mode::observe};
+
+    struct window_settings {
+        duration length{5'000};          // one window
+        int hot_of{3};                   // k: windows that must be hot ...
+        int out_of{4};                   // n: ... of the last n that carried load
+        std::uint64_t min_acquires{50};  // fewer in a window: idle
+        duration proof_min{10'000};      // proof never takes less (lower bound 10 s, enforced)
+    } window;
+
+    struct detect_settings {
+        double handoff_rate_enter{0.5};  // 0..1
+        double handoff_rate_leave{0.3};  // below enter
+        duration mean_wait_enter{0};     // 0: use mean_wait_enter_commits
+        duration mean_wait_leave{0};
+        double mean_wait_enter_commits{1.0};  // times the uncontended commit latency now
+        double mean_wait_leave_commits{0.6};
+        duration commit_latency{5};    // assumed until it is measured
+        double abort_rate_enter{0.3};  // 0..1; the second way into flagged
+        double abort_rate_leave{0.15};
+    } detect;
+
+    struct diagnosis_settings {
+        double conflict_rate_hot{0.1};  // 0..1 of the writes seen: at or above, a hot row
+        double seen_share_min{0.8};     // below, the diagnosis is unknown
+        bool route_busy_lane{false};    // route a busy lane too
+    } diagnose;
+
+    struct lever_settings {
+        bool shard{true};                     // lever 2 before lever 3
+        duration shard_deadline{86'400'000};  // how long the advice waits
+        duration diagnose_deadline{60'000};   // how long flagged waits for a diagnosis
+        duration remeasure{30'000};           // load after lever 2 before the next step
+        bool route{true};                     // lever 3
+    } levers;
+
+    struct rail_settings {
+        int moves_at_once{1};          // over all tools
+        int moves_per_hour{4};         // over all tools
+        duration min_stay{1'800'000};  // at a home before the policy moves it again
+        duration cooldown{300'000};    // after a failed or refused move; doubles
+        duration cooldown_max{86'400'000};
+        duration forgive_after{86'400'000};  // calm time after which the back-off is forgotten
+        duration hold_max{2'000};            // client-visible pause that a move may cost
+        int incident_tools{3};               // that many tools hot at once: nothing moves
+    } rails;
+
+    struct return_settings {
+        bool enabled{true};
+        int calm_windows{12};           // in a row, each under real load
+        std::uint64_t min_writes{10};   // a window with fewer proves nothing
+        double lane_use_max{0.2};       // writes/s times durable latency, far below one
+        duration lookback{86'400'000};  // the busiest window in it counts too
+    } come_back;
+};
+
+// The rails' own truth: a proof is never shorter than this, whatever the file says.
+inline constexpr duration proof_floor{10'000};
+
+}  // namespace hotlane::policy

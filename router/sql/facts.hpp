@@ -1,0 +1,142 @@
+// What hotlane must know of a statement's text, from the real PostgreSQL parser (libpg_query) with
+// a lexical fallback for engine dialect that PostgreSQL refuses (AUTOINCREMENT, ...).
+//
+// Conservative: what is not certain is said to write, to be unsafe, to be unknown. THREADS: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotlane::sql {
+
+enum class kind : std::uint8_t {
+    empty,
+    select,
+    insert,
+    update,
+    remove,
+    merge,
+    copy_in,
+    copy_out,
+    begin,
+    commit,
+    rollback,
+    savepoint,
+    release,
+    rollback_to,
+    prepare_transaction,
+    set,
+    set_local,
+    reset,
+    show,
+    ddl,
+    prepare,
+    execute,
+    deallocate,
+    deallocate_all,
+    discard_all,
+    listen,
+    unlisten,
+    notify,
+    declare_cursor,
+    declare_cursor_hold,
+    fetch,
+    close_cursor,
+    lock,
+    call,
+    set_role,
+    set_transaction,
+    set_session_characteristics,
+    explain,
+    other
+};
+
+struct parameter_change {
+    std::string name;                  // lower case; "all" for RESET ALL
+    std::string sql;                   // the statement's own text, to be replayed
+    std::optional<std::string> value;  // absent: reset to default
+    bool local{false};
+};
+
+// One statement of a query string.
+struct statement {
+    kind what{kind::other};
+    bool may_write{true};          // could change data (a SELECT of plain columns cannot)
+    bool names_isolation{false};   // BEGIN / SET TRANSACTION / characteristics that name a level
+    bool single_row_write{false};  // UPDATE/DELETE/INSERT VALUES that reads no row but the one it
+                                   // changes (no subquery, join, FROM/USING, INSERT..SELECT)
+    bool temporary{false};         // creates a temporary object
+    bool takes_advisory_lock{false};  // session-level pg_advisory_lock..., not xact
+    bool chain{false};                // COMMIT/ROLLBACK AND CHAIN
+    std::string table;                // written or created table, unquoted; empty: none or several
+    std::string name;                 // savepoint, SQL-prepared statement, cursor, channel
+    std::optional<parameter_change> parameter;  // SET, RESET, set_config
+    std::uint32_t begin{};  // byte range in the query text, without the semicolon
+    std::uint32_t end{};
+};
+
+struct facts {
+    bool parsed{false};                 // by PostgreSQL's parser; false: lexical only
+    std::vector<statement> statements;  // empty: an empty query
+    std::uint64_t fingerprint{};        // 0: none
+};
+
+// Never fails: text that nobody understands becomes one statement of kind other that may write.
+facts analyze(std::string_view sql);
+
+// The same, remembered: at most one parse for each distinct text, bounded by count and bytes, least
+// recently used goes first. Not thread-safe: one cache a thread.
+class facts_cache {
+  public:
+    explicit facts_cache(std::size_t entries_max = 4'096, std::size_t text_bytes_max = 16'384);
+    ~facts_cache();
+    std::shared_ptr<const facts> get(std::string_view sql);
+
+  private:
+    struct implementation;
+    std::unique_ptr<implementation> self_;
+};
+
+// Quotes an identifier / a literal for SQL that hotlane writes. The only place that does so.
+std::string quote_identifier(std::string_view name);
+std::string quote_literal(std::string_view text);
+
+// ---- CREATE TABLE, read for a move (both dialects) ----
+struct column_definition {
+    std::string name;
+    std::string type;  // as written
+    bool not_null{false};
+    bool primary_key{false};
+    bool unique{false};
+    bool autoincrement{false};  // AUTOINCREMENT, SERIAL, IDENTITY
+    std::optional<std::string> default_expression;
+    std::vector<std::string> checks;        // expressions
+    std::optional<std::string> references;  // text of the REFERENCES clause
+    std::optional<std::string> collation;
+};
+struct table_definition {
+    std::string name;
+    bool if_not_exists{false};
+    bool temporary{false};
+    std::vector<column_definition> columns;
+    std::vector<std::string> primary_key;           // of a table constraint
+    std::vector<std::vector<std::string>> uniques;  // table constraints
+    std::vector<std::string> checks;
+    std::vector<std::string> foreign_keys;    // text
+    std::vector<std::string> not_understood;  // anything else, verbatim
+};
+// What a list of DDL statements amounts to, in order: CREATE TABLE, ALTER TABLE (ADD COLUMN, DROP
+// COLUMN, RENAME), DROP TABLE, CREATE UNIQUE INDEX. What it cannot follow lands in `not_followed`.
+struct schema_definition {
+    std::vector<table_definition> tables;
+    std::vector<std::string> not_followed;
+};
+schema_definition read_ddl(const std::vector<std::string>& statements);
+// Splits a script at its top-level semicolons (quotes, comments and dollar quotes respected).
+std::vector<std::string> split_statements(std::string_view script);
+
+}  // namespace hotlane::sql
