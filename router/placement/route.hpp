@@ -7,8 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <tl/expected.hpp>
 
 #include "config/model.hpp"
 #include "policy/types.hpp"
@@ -54,32 +58,56 @@ struct observation {
 
 class observations {
   public:
-    explicit observations(std::size_t max = 1'000) : max_(max) {}
-    void push(observation o);         // drops samples when full, never DDL
-    std::vector<observation> take();  // all so far
+    explicit observations(std::size_t max = 1'000, std::size_t ddl_max = 10'000)
+        : max_(max), ddl_max_(ddl_max) {}
+    void push(observation o);         // drops samples when full; DDL has a bound of its own
+    std::vector<observation> take();  // all so far, in order
     [[nodiscard]] std::uint64_t dropped() const;
+    // DDL was lost because nobody took it: what passed through is no longer the whole schema.
+    [[nodiscard]] std::uint64_t ddl_lost() const;
 
   private:
     std::size_t max_;
+    std::size_t ddl_max_;
     mutable std::mutex mutex_;
     std::vector<observation> queue_;
+    std::size_t ddl_queued_{0};
     std::uint64_t dropped_{0};
+    std::uint64_t ddl_lost_{0};
 };
 
 // Everything about one tool that both planes share. Lives as long as the process.
+//
+// The route is behind a short mutex, with a version beside it: a session compares the version at
+// every transaction and takes the mutex only when the route was swapped.
 struct tool_entry {
+    tool_entry();
+
     std::string name;
     config::tool settings;
     placement::gate gate;
     counters counted;
     observations seen;
 
-    [[nodiscard]] std::shared_ptr<const route> current() const { return route_.load(); }
-    void swap(std::shared_ptr<const route> next) { route_.store(std::move(next)); }
+    [[nodiscard]] std::shared_ptr<const route> current() const;
+    void swap(std::shared_ptr<const route> next);  // never nullptr
+    [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(); }
+
+    // swap() with a route to `at`, of the next generation. Not served: `reason` says why.
+    void place(home at, std::uint64_t epoch);
+    void close(std::string reason);  // keeps home and epoch, served = false
 
   private:
-    std::atomic<std::shared_ptr<const route>> route_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<const route> route_;
+    std::atomic<std::uint64_t> version_{1};  // grows with every swap
 };
+
+// The home of `kind` as the tool's settings describe it, its password read now. An error names the
+// tool: no PostgreSQL home is configured, or its secret cannot be read.
+tl::expected<home, std::string> home_of(const config::tool& settings,
+                                        const config::model& model,
+                                        policy::home_kind kind);
 
 // What a startup packet says about the client.
 struct client_identity {
@@ -89,30 +117,52 @@ struct client_identity {
 };
 
 // The tools: made from the configuration, grown by template tools. THREADS: any.
+//
+// A tool of the configuration exists from construction on; a template tool is made at its first
+// client. Neither is served until someone places it (tool_entry::place): the caller places those in
+// all() at start, and on_new places the others or holds their gate until that is done.
 class tool_table {
   public:
     // `limit` bounds the tools that templates may make.
     explicit tool_table(const config::model& model, std::size_t template_tools_max = 2'000);
 
-    // First matching rule wins; nullptr: no tool. A template tool is made at its first client.
+    // First matching rule wins; nullptr: no tool.
     std::shared_ptr<tool_entry> resolve(const client_identity& who);
     [[nodiscard]] std::shared_ptr<tool_entry> find(const std::string& name) const;
     [[nodiscard]] std::vector<std::shared_ptr<tool_entry>> all() const;
+    [[nodiscard]] std::uint64_t template_limit_hits() const noexcept { return limit_hits_.load(); }
 
-    // Called once for each new entry before it is handed out, to place it (recovery reads the homes
-    // first). Set before the first resolve().
+    // Called once for each tool made by a template, before it is handed out. Set before the first
+    // resolve(). Runs on a data plane thread under the table's mutex: it must neither block nor
+    // call the table.
     std::function<void(tool_entry&)> on_new;
 
   private:
-    std::shared_ptr<tool_entry> make(const config::tool& settings);
+    struct placed {
+        std::size_t rule;  // which rule made it: no other rule may hand it out
+        std::shared_ptr<tool_entry> entry;
+    };
+    std::shared_ptr<tool_entry> make(const config::tool& settings) const;
+    std::shared_ptr<tool_entry> from_template(std::size_t rule, const client_identity& who);
 
     std::vector<config::tool> rules_;
+    config::limits limit_;
     std::size_t template_tools_max_;
     mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<tool_entry>> tools_;
+    std::map<std::string, placed> tools_;
+    std::size_t template_tools_{0};
+    std::atomic<std::uint64_t> limit_hits_{0};
 };
 
-// Shell-style glob with * and ?, the whole text. Linear time.
+// May this text of a client stand in a name or an address? [A-Za-z0-9_.-], at most 63, not . or ..
+bool is_plain_name(std::string_view text) noexcept;
+
+// Puts the client's identity into the places of a template tool ({database}, {user},
+// {application_name} in its name, addresses, databases, roles). nullopt: a value that is used is
+// not a plain name, or a place is unknown.
+std::optional<config::tool> fill_template(const config::tool& pattern, const client_identity& who);
+
+// Shell-style glob with * and ?, the whole text. At most |pattern| times |text| steps.
 bool glob_match(std::string_view pattern, std::string_view text) noexcept;
 
 }  // namespace hotlane::placement

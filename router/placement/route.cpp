@@ -1,0 +1,110 @@
+#include "router/placement/route.hpp"
+
+#include <utility>
+
+#include "config/load.hpp"
+
+namespace hotlane::placement {
+
+void observations::push(observation o) {
+    const std::lock_guard lock(mutex_);
+    if (o.what == observation::kind::ddl) {
+        if (ddl_queued_ >= ddl_max_) {
+            ++ddl_lost_;
+            return;
+        }
+        ++ddl_queued_;
+    } else if (queue_.size() - ddl_queued_ >= max_) {
+        ++dropped_;
+        return;
+    }
+    queue_.push_back(std::move(o));
+}
+
+std::vector<observation> observations::take() {
+    const std::lock_guard lock(mutex_);
+    ddl_queued_ = 0;
+    return std::exchange(queue_, {});
+}
+
+std::uint64_t observations::dropped() const {
+    const std::lock_guard lock(mutex_);
+    return dropped_;
+}
+
+std::uint64_t observations::ddl_lost() const {
+    const std::lock_guard lock(mutex_);
+    return ddl_lost_;
+}
+
+tool_entry::tool_entry() {
+    route unplaced;
+    unplaced.served = false;
+    unplaced.reason = "its home is not known yet";
+    route_ = std::make_shared<const route>(std::move(unplaced));
+}
+
+std::shared_ptr<const route> tool_entry::current() const {
+    const std::lock_guard lock(mutex_);
+    return route_;
+}
+
+void tool_entry::swap(std::shared_ptr<const route> next) {
+    const std::lock_guard lock(mutex_);
+    route_.swap(next);
+    version_.fetch_add(1);
+}
+
+void tool_entry::place(home at, std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    route next;
+    next.epoch = epoch;
+    next.generation = route_->generation + 1;
+    next.at = std::move(at);
+    route_ = std::make_shared<const route>(std::move(next));
+    version_.fetch_add(1);
+}
+
+void tool_entry::close(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    route next = *route_;
+    next.served = false;
+    next.reason = std::move(reason);
+    ++next.generation;
+    route_ = std::make_shared<const route>(std::move(next));
+    version_.fetch_add(1);
+}
+
+tl::expected<home, std::string> home_of(const config::tool& settings,
+                                        const config::model& model,
+                                        policy::home_kind kind) {
+    home at;
+    at.kind = kind;
+    if (kind == policy::home_kind::engine) {
+        at.at = settings.engine.at;
+        at.user = settings.engine.user;
+        at.database = settings.engine.database;
+        return at;
+    }
+    if (!settings.postgres) {
+        return tl::unexpected("tool " + settings.name + " has no PostgreSQL home configured");
+    }
+    const auto& there = *settings.postgres;
+    const auto server = model.postgres.find(there.server);
+    if (server == model.postgres.end()) {
+        return tl::unexpected("tool " + settings.name + ": no PostgreSQL server is called " +
+                              there.server);
+    }
+    auto password = config::read_secret(there.password);
+    if (!password) {
+        return tl::unexpected("tool " + settings.name + ": " + std::move(password).error());
+    }
+    at.at = server->second.at;
+    at.user = there.role;
+    at.database = there.database.empty() ? settings.name : there.database;
+    at.password = std::move(*password);
+    at.search_path = there.schema == "public" ? std::string{} : there.schema;
+    return at;
+}
+
+}  // namespace hotlane::placement
