@@ -1,0 +1,121 @@
+"""kill -9 of hotlane between any two statements of a move, both ways, with a prober at both homes.
+
+HOTLANE_CRASH_AT=N ends hotlane just before the N-th statement that a move sends to a home or writes
+to its journal; "Nr": the statement is sent, and the reply is never read. N grows until a move gets
+through. At each point: never do two homes accept, the ledger is exact, the tool serves again.
+"""
+import os
+
+import psycopg
+import pytest
+
+from hotlane_test.ledger import Increments, Inserts
+from hotlane_test.process import wait_until
+from hotlane_test.prober import probe
+from hotlane_test.servers import Bench
+
+POLICIES = """policies:
+  default:
+    mode: observe
+    rails: {hold_max: 5s}
+"""
+ROWS = 30
+# Each N-th point of the "reply never read" kind; 1 is every point.
+STRIDE_LOST = int(os.environ.get("HOTLANE_CRASH_STRIDE", "3"))
+POINTS_MAX = 400
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(["shop"], commit_latency="1ms", scan_cost="50ns", policies=POLICIES,
+               pg_settings={"fsync": "on"}) as b:
+        b.hotlane.start()
+        with b.hotlane.connect("shop") as c:
+            for sql in Inserts.schema() + Increments.schema():
+                c.execute(sql)
+            for i in range(ROWS):
+                c.execute(f"INSERT INTO events (id, writer, n) VALUES ({i}, 1, {i})")
+        # The application's own view and function live on PostgreSQL; the move must fence them too.
+        b.hotlane.route("shop", "postgres")
+        with psycopg.connect(b.pg.dsn("shop", "app"), autocommit=True) as c:
+            c.execute("CREATE VIEW events_view AS SELECT id, writer, n FROM events")
+            c.execute("CREATE FUNCTION bump_counter() RETURNS void LANGUAGE sql AS "
+                      "$$ UPDATE counter SET n = n + 1 WHERE id = 1 $$")
+        assert b.hotlane.route("shop", "engine").returncode == 0
+        b.hotlane.stop()
+        yield b
+
+
+class Expected:
+    def __init__(self):
+        self.numbers = set(range(ROWS))
+        self.counter = 0
+
+    def add(self, result):
+        self.numbers |= set(result.inserted)
+        self.counter += result.increments
+
+
+def probe_both(bench, expected):
+    """One round at each home; whoever takes a write must be the only one."""
+    engine = probe(bench.engine.dsn("shop"), postgres=False)
+    postgres = probe(bench.pg.dsn("shop", "app"), postgres=True)
+    for result in (engine, postgres):
+        expected.add(result)
+    assert not (changes(engine) and changes(postgres)), (
+        f"two homes accept writes: engine {engine.accepted}, postgres {postgres.accepted}")
+    return engine, postgres
+
+
+def changes(result) -> bool:
+    return bool(result.inserted or result.increments)
+
+
+def check_all(bench, expected, point):
+    with bench.hotlane.connect("shop") as c:
+        found = {row[0] for row in c.execute("SELECT id FROM events").fetchall()}
+        counter = c.execute("SELECT n FROM counter WHERE id = 1").fetchone()[0]
+    assert found == expected.numbers, (point, sorted(expected.numbers - found), sorted(found - expected.numbers))
+    assert counter == expected.counter, (point, counter, expected.counter)
+
+
+def bring_to(bench, home):
+    wait_until(lambda: bench.hotlane.where("shop")["served"], 30, "the tool is served")
+    if bench.hotlane.where("shop")["home"] != home:
+        done = bench.hotlane.route("shop", home)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def one_point(bench, expected, origin, target, point) -> bool:
+    """Returns False when the move got through without reaching the point."""
+    bench.hotlane.start()
+    bring_to(bench, origin)
+    bench.hotlane.stop()
+    bench.hotlane.start(env={"HOTLANE_CRASH_AT": point})
+    wait_until(lambda: bench.hotlane.where("shop")["served"] or not bench.hotlane.process.alive(), 30, "served")
+    done = bench.hotlane.route("shop", target)
+    if done.returncode == 0 and bench.hotlane.process.alive():
+        bench.hotlane.stop()
+        return False
+    wait_until(lambda: not bench.hotlane.process.alive(), 60, f"hotlane dies at {point}")
+    probe_both(bench, expected)
+    bench.hotlane.start()
+    wait_until(lambda: bench.hotlane.where("shop")["served"], 30, f"the tool serves again after {point}")
+    probe_both(bench, expected)
+    check_all(bench, expected, point)
+    bench.hotlane.stop()
+    return True
+
+
+@pytest.mark.parametrize("origin,target", [("engine", "postgres"), ("postgres", "engine")])
+@pytest.mark.parametrize("suffix", ["", "r"])
+def test_every_point(bench, origin, target, suffix):
+    expected = bench.__dict__.setdefault("expected", Expected())
+    stride = STRIDE_LOST if suffix else 1
+    tried = 0
+    for n in range(1, POINTS_MAX, stride):
+        if not one_point(bench, expected, origin, target, f"{n}{suffix}"):
+            break
+        tried += 1
+    print(f"\n{origin} -> {target}, suffix '{suffix}': {tried} points")
+    assert tried >= 10, "the fault points were not reached: the test did not test"

@@ -1,0 +1,160 @@
+"""Moves that must be refused before anything is held, each with one clear reason, and the tool goes on;
+and awkward tables that must move."""
+import psycopg
+import pytest
+
+from hotlane_test.process import wait_until
+from hotlane_test.servers import Bench
+
+POLICIES = """policies:
+  default:
+    mode: observe
+    rails: {hold_max: 5s}
+"""
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(["shop"], commit_latency="1ms", scan_cost="50ns", policies=POLICIES) as b:
+        b.hotlane.start()
+        yield b
+
+
+@pytest.fixture(autouse=True)
+def tidy(bench):
+    yield
+    if not bench.pg.process.alive():
+        bench.pg.start()
+    wait_until(lambda: bench.hotlane.where("shop")["served"], 30, "served")
+    if bench.hotlane.where("shop")["home"] == "postgres":
+        assert bench.hotlane.route("shop", "engine").returncode == 0
+    with bench.hotlane.connect("shop") as c:
+        for (name,) in {(r[0],) for r in c.execute("SHOW twill.catalog").fetchall()}:
+            if not name.startswith("hotlane_"):
+                c.execute(f'DROP TABLE "{name}"')
+
+
+def refused(bench, *words):
+    done = bench.hotlane.route("shop", "postgres")
+    text = done.stdout + done.stderr
+    assert done.returncode == 6, text
+    for word in words:
+        assert word in text, text
+    where = bench.hotlane.where("shop")
+    assert where["home"] == "engine" and where["served"]
+    with bench.hotlane.connect("shop") as c:
+        c.execute("CREATE TABLE IF NOT EXISTS alive (id INTEGER PRIMARY KEY)")
+        c.execute("INSERT INTO alive (id) VALUES (1) ON CONFLICT (id) DO NOTHING")
+
+
+def run(bench, *statements):
+    with bench.hotlane.connect("shop") as c:
+        for sql in statements:
+            c.execute(sql)
+
+
+def test_target_down(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    bench.pg.stop()
+    refused(bench, "target_down")
+
+
+def test_target_not_durable(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    bench.pg.execute("ALTER SYSTEM SET fsync = off")
+    bench.pg.execute("SELECT pg_reload_conf()")
+    try:
+        wait_until(lambda: bench.pg.execute("SHOW fsync")[0][0] == "off", 10, "fsync is off")
+        refused(bench, "fsync")
+    finally:
+        bench.pg.execute("ALTER SYSTEM RESET fsync")
+        bench.pg.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: bench.pg.execute("SHOW fsync")[0][0] == "on", 10, "fsync is on")
+
+
+def test_name_taken(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    with psycopg.connect(bench.pg.dsn("shop", "app"), autocommit=True) as c:
+        c.execute("CREATE TABLE t (other text)")
+    try:
+        refused(bench, "name_taken", "t")
+    finally:
+        with psycopg.connect(bench.pg.dsn("shop", "app"), autocommit=True) as c:
+            c.execute("DROP TABLE t")
+
+
+@pytest.mark.parametrize("ddl,insert,words", [
+    ("CREATE TABLE t (id INTEGER PRIMARY KEY, v REAL)", "INSERT INTO t (id, v) VALUES (7, 'abc')", ("t", "v", "7")),
+    ("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)", "INSERT INTO t (id, v) VALUES (8, 'abc')", ("t", "v", "8")),
+])
+def test_bad_values(bench, ddl, insert, words):
+    run(bench, ddl, insert)
+    refused(bench, "bad_value", *words)
+
+
+def moves_there_and_back(bench, read):
+    with bench.hotlane.connect("shop") as c:
+        before = c.execute(read).fetchall()
+    done = bench.hotlane.route("shop", "postgres")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with bench.hotlane.connect("shop") as c:
+        assert c.execute(read).fetchall() == before
+    with psycopg.connect(bench.pg.dsn("shop", "app")) as c:
+        assert c.execute(read).fetchall() == before
+    done = bench.hotlane.route("shop", "engine")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with bench.engine.connect("shop") as c:
+        assert c.execute(read).fetchall() == before
+
+
+def test_awkward_names(bench):
+    run(bench, 'CREATE TABLE "Order Lines" (id INTEGER PRIMARY KEY, "select" TEXT, "Größe" REAL)',
+        'INSERT INTO "Order Lines" (id, "select", "Größe") VALUES (1, \'a\'\'b\', 1.5)')
+    moves_there_and_back(bench, 'SELECT id, "select", "Größe" FROM "Order Lines" ORDER BY id')
+
+
+def test_composite_key_and_empty_table(bench):
+    run(bench, "CREATE TABLE pairs (a INTEGER NOT NULL, b TEXT NOT NULL, v INTEGER DEFAULT 5, PRIMARY KEY (a, b))",
+        "CREATE TABLE nothing (id INTEGER PRIMARY KEY, v TEXT)",
+        "INSERT INTO pairs (a, b) VALUES (1, 'x'), (1, 'y')")
+    moves_there_and_back(bench, "SELECT a, b, v FROM pairs ORDER BY a, b")
+    run(bench, "INSERT INTO pairs (a, b) VALUES (2, 'z')")
+    with pytest.raises(psycopg.Error):
+        run(bench, "INSERT INTO pairs (a, b) VALUES (2, 'z')")
+
+
+def test_values_of_every_kind(bench):
+    run(bench, "CREATE TABLE v (id INTEGER PRIMARY KEY, i INTEGER, r REAL, t TEXT, b BLOB)")
+    with bench.hotlane.connect("shop") as c:
+        rows = [(1, 9223372036854775807, 1e308, "ü\n\t\\N", b"\x00\xff"), (2, -9223372036854775808, -0.5, "", b""),
+                (3, None, None, None, None), (4, 0, 0.1, "'\";--", bytes(range(256)))]
+        for row in rows:
+            c.execute("INSERT INTO v (id, i, r, t, b) VALUES (%s, %s, %s, %s, %b)", row)
+    moves_there_and_back(bench, "SELECT id, i, r, t, b FROM v ORDER BY id")
+
+
+def test_constraints_and_next_numbers_go_along(bench):
+    run(bench, "CREATE TABLE acc (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT UNIQUE, balance INTEGER CHECK (balance >= 0))",
+        "INSERT INTO acc (owner, balance) VALUES ('a', 1), ('b', 2)")
+    assert bench.hotlane.route("shop", "postgres").returncode == 0
+    with bench.hotlane.connect("shop") as c:
+        for bad in ("INSERT INTO acc (owner, balance) VALUES ('a', 1)", "UPDATE acc SET balance = -1 WHERE id = 1"):
+            with pytest.raises(psycopg.Error):
+                c.execute(bad)
+        assert c.execute("INSERT INTO acc (owner, balance) VALUES ('c', 3) RETURNING id").fetchone()[0] == 3
+    assert bench.hotlane.route("shop", "engine").returncode == 0
+    with bench.hotlane.connect("shop") as c:
+        for bad in ("INSERT INTO acc (owner, balance) VALUES ('a', 1)", "UPDATE acc SET balance = -1 WHERE id = 1"):
+            with pytest.raises(psycopg.Error):
+                c.execute(bad)
+        assert c.execute("INSERT INTO acc (owner, balance) VALUES ('d', 3) RETURNING id").fetchone()[0] == 4
+
+
+def test_dry_run_changes_nothing(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t (id) VALUES (1)")
+    before = bench.engine.stats("shop")["twill_committed_lsn"]
+    done = bench.hotlane.cli("route", "shop", "--to", "postgres", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--execute" in done.stdout + done.stderr
+    assert bench.engine.stats("shop")["twill_committed_lsn"] == before
+    assert bench.hotlane.where("shop")["home"] == "engine"
