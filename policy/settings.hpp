@@ -20,6 +20,7 @@ struct settings {
         int out_of{4};                   // n: ... of the last n that carried load
         std::uint64_t min_acquires{50};  // fewer in a window: idle
         duration proof_min{10'000};      // proof never takes less (lower bound 10 s, enforced)
+        int age_max{12};  // windows older than this many lengths prove nothing (at least 3 n)
     } window;
 
     struct detect_settings {
@@ -57,6 +58,7 @@ struct settings {
         duration forgive_after{86'400'000};  // calm time after which the back-off is forgotten
         duration hold_max{2'000};            // client-visible pause that a move may cost
         int incident_tools{3};               // that many tools hot at once: nothing moves
+        duration pin_max{2'592'000'000};     // no pin lasts longer
     } rails;
 
     struct return_settings {

@@ -32,6 +32,8 @@ struct sample {
     std::optional<std::uint64_t> committed_lsn;  // survives restarts of the engine
     std::uint64_t link_generation{};             // grows when the source had to reconnect
     bool own_work{false};                        // a copy, rename or probe of ours ran meanwhile
+    // Latency of a commit that waited for nobody, where someone measured it lately.
+    std::optional<std::chrono::microseconds> commit_latency;
 };
 
 // What the data plane counted for a tool since the process started (cumulative, never reset).
@@ -60,6 +62,7 @@ struct window {
     std::uint64_t seen_writes{};     // write transactions that the data plane saw
     std::uint64_t seen_conflicts{};  // and the conflicts among them
     std::string note;                // why the quality is what it is
+    std::uint64_t hold_wait_us{};    // the part of wait_us spent in hotlane's own queues
 
     [[nodiscard]] std::optional<double> handoff_rate() const noexcept;  // 0..1
     [[nodiscard]] std::optional<double> mean_wait_us() const noexcept;

@@ -1,0 +1,163 @@
+// The runbook: one table of (stage, event) rows that turns evidence into steps for one tool.
+//
+//     watching -> flagged -> sharding -> remeasuring -> watching (sharded)
+//                    |                        |
+//                    +------------------------+--> moving_out -> on_postgres -> moving_back ->
+//                    watching
+//                                             (would_move)           (would_return)
+//
+// Rows of one pair are tried in order, the last one has no guard: the table is total (checked when
+// it is compiled). In mode observe and advise a row that would touch the world is replaced by its
+// would_ twin under the same guards; nothing else depends on the mode. The table: runbook_table.cpp
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "policy/decision.hpp"
+#include "policy/diagnosis.hpp"
+#include "policy/settings.hpp"
+#include "policy/state.hpp"
+#include "policy/verdict.hpp"
+
+namespace hotlane::policy {
+
+// What the fleet looks like at this moment; the caller refreshes it after every move it starts.
+struct fleet_view {
+    int moves_running{0};
+    int moves_last_hour{0};
+    int tools_hot_together{0};  // see incident_size
+    bool has_target{true};      // the tool has a PostgreSQL home configured
+};
+
+// How many of the tools that are hot now turned hot within one proof time of each other.
+int incident_size(std::vector<time_point> hot_since, duration proof_time);
+
+enum class event_kind : std::uint8_t {
+    window,          // a window was closed and judged
+    tick,            // time has passed
+    shard_done,      // an operator sharded the hot row
+    shard_skipped,   // or will not
+    move_ok,         // the running move ended
+    move_failed,     // it was undone
+    move_refused,    // preflight said no; nothing was touched
+    order,           // an operator orders the tool to a home
+    found_engine,    // recovery read the markers: the tool lives on the engine
+    found_postgres,  // on PostgreSQL
+    pin_set,
+    pin_cleared,
+};
+inline constexpr std::size_t event_kinds = 12;
+inline constexpr std::size_t stages = 9;
+std::string_view to_string(event_kind kind) noexcept;
+
+struct event {
+    event_kind kind{event_kind::tick};
+    home_kind to{home_kind::engine};  // order
+    std::string who;                  // order, pin_set, shard_*: who said so
+    std::string text;                 // move_*: reason
+    pin wanted;                       // pin_set
+};
+
+// What the windows say, judged once for an event.
+struct evidence {
+    proof enter;  // against the thresholds for being called hot
+    proof leave;  // against those for still being called hot
+    finding found;
+    // On PostgreSQL: predicted lane use.
+    double lane_use{0.0};       // of the last window under load
+    double lane_use_peak{0.0};  // busiest within the look-back
+    int calm_windows{0};        // in a row
+    bool is_judged_window{false};
+};
+
+enum class command_kind : std::uint8_t { start_move, raise_advice, clear_advice };
+struct command {
+    command_kind kind{command_kind::start_move};
+    home_kind to{home_kind::postgres};  // start_move
+    std::string who;                    // start_move: "policy" or the operator
+};
+
+// Everything a guard may look at.
+struct context {
+    const settings& with;
+    const runbook_state& state;
+    const event& what;
+    const evidence& seen;
+    const fleet_view& fleet;
+    time_point now{};
+};
+
+enum class effect : std::uint8_t {
+    none,
+    flag,             // hot from now on
+    calm_down,        // no longer hot: forgets the diagnosis, clears advice and alert
+    advise_shard,     // raises the advice
+    end_lever2,       // done (with shard_done), skipped or deadline: measure afresh
+    note_sharded,     // remembers `shard done` and changes nothing else
+    start_out,        // start_move to PostgreSQL
+    start_back,       // start_move to the engine
+    arrive_out,       // lives on PostgreSQL now
+    arrive_back,      // lives on the engine now
+    cool_after_fail,  // the cooldown doubles
+    set_pin,
+    clear_pin,
+    forgive,  // back-off forgotten
+};
+
+// When a row writes a decision.
+enum class report : std::uint8_t {
+    silent,
+    always,
+    on_change,  // when it differs from what was said last, and again after the cooldown
+};
+
+struct row {
+    std::uint16_t from{};  // set of stages, bit = stage
+    event_kind on{};
+    bool (*when)(const context&){};  // nullptr: always
+    std::optional<stage> next;       // nullopt: stay
+    effect then{effect::none};
+    report say{report::silent};
+    bool alert{false};  // asks a person (mode advise and act)
+    std::string_view name;
+    std::string_view reason;  // why, in a sentence; details are added from the evidence
+};
+
+constexpr std::uint16_t bit(stage s) noexcept {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(s));
+}
+
+std::span<const row> runbook_table() noexcept;
+
+// The row that answers; there always is one.
+const row& row_for(const context& at) noexcept;
+
+struct outcome {
+    std::vector<decision> decisions;
+    std::vector<command> commands;
+    std::string refusal;  // an operator's order, shard or pin was refused: why
+    explicit operator bool() const noexcept {
+        return !decisions.empty() || !commands.empty() || !refusal.empty();
+    }
+};
+
+// One step: finds the row, changes `state`, adds to `out`. True: the stage changed.
+bool step(runbook_state& state,
+          const settings& with,
+          const std::string& tool,
+          const event& what,
+          const evidence& seen,
+          const fleet_view& fleet,
+          time_point now,
+          outcome& out);
+
+// Which rail stops a move to `to` right now, in words; empty: none. `by_policy` false: an
+// operator's order, which bypasses thresholds and waiting times but not safety.
+enum class mover : std::uint8_t { policy, operator_order };
+std::string why_blocked(const context& at, home_kind to, mover by);
+
+}  // namespace hotlane::policy

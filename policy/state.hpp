@@ -1,0 +1,77 @@
+// Everything the runbook remembers of one tool: a plain value that survives restarts.
+//
+// What is not here (the last reading) costs one window after a restart, never more. Bounds: windows
+// and peaks are rings, calm_at holds at most calm_windows entries.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "policy/settings.hpp"
+#include "policy/types.hpp"
+
+namespace hotlane::policy {
+
+// While it stands the policy moves the tool nowhere, and an operator only to `home`.
+struct pin {
+    home_kind home{home_kind::engine};
+    time_point until{};  // no pin without an end
+    std::string by;
+    std::string reason;
+};
+
+// The busiest window of a stretch of time: writes/s times durable latency.
+struct peak {
+    time_point start{};
+    double lane_use{};
+};
+
+struct runbook_state {
+    stage at{stage::watching};
+    time_point since{};  // when it entered this stage
+    home_kind home{home_kind::engine};
+    std::optional<time_point> home_since;  // known after its first move
+    std::optional<time_point> hot_since;   // proven hot, and not calm since
+    diagnosis why{diagnosis::none};        // latest, while hot
+    std::string table;                     // the hot table, where it is known
+
+    bool sharded{false};         // an operator said `shard done`
+    bool lever2_over{false};     // done, skipped or waited for: lever 3 is next
+    bool moved_by_order{false};  // the running move is an operator's
+    time_point evidence_from{};  // windows that began earlier do not count
+
+    std::optional<pin> pinned;
+    std::optional<time_point> quiet_until;  // cooldown after a failed or refused move
+    int failures{0};                        // in a row; the cooldown doubles with each
+    int flaps{0};                           // moved out again soon after a return
+    std::optional<time_point> returned_at;  // the last time that it came home
+    time_point trouble_at{};                // last failure, flap or proof of heat
+
+    std::string said;                   // the last thing reported without a change of stage
+    std::optional<time_point> said_at;  // and when: it is said again after the cooldown
+    bool advice{false};                 // lever 2 is being asked for
+    bool alert{false};                  // a person is being asked
+
+    std::optional<std::int64_t> commit_latency_us;  // tracked: a commit that waits for nobody
+    std::vector<window> windows;                    // at home on the engine, oldest first
+    std::vector<window> away_windows;               // on PostgreSQL
+    std::vector<peak> peaks;                        // of return_settings::lookback
+    std::vector<time_point> calm_at;                // calm windows in a row on PostgreSQL
+};
+
+inline constexpr std::size_t windows_kept_max = 256;
+
+std::chrono::microseconds commit_latency_of(const runbook_state& state, const settings& with);
+
+// Flat text form: one pair for each scalar, one for each window, peak and calm window.
+using flat_state = std::vector<std::pair<std::string, std::string>>;
+flat_state to_pairs(const runbook_state& state);
+
+// Unknown keys are ignored (a newer version wrote them); a value that cannot be read is an error
+// that names its key.
+tl::expected<runbook_state, std::string> from_pairs(const flat_state& pairs);
+
+}  // namespace hotlane::policy

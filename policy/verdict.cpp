@@ -1,0 +1,133 @@
+#include "policy/verdict.hpp"
+
+#include <algorithm>
+
+#include "policy/window.hpp"
+
+namespace hotlane::policy {
+
+namespace {
+
+// A conflict rate of fewer writes than this says nothing.
+constexpr std::uint64_t conflict_writes_min = 10;
+
+double wait_threshold(duration fixed, double commits, std::chrono::microseconds commit_latency) {
+    if (fixed.count() > 0) return static_cast<double>(fixed.count()) * 1'000.0;
+    return commits * static_cast<double>(commit_latency.count());
+}
+
+bool has_conflicts(const window& w, const thresholds& over) noexcept {
+    const auto rate = w.conflict_rate();
+    return w.seen_writes >= conflict_writes_min && rate && *rate >= over.conflict_rate;
+}
+
+bool is_hot(const window& w, const thresholds& over, level at) noexcept {
+    if (is_lane_hot(w, over) || is_abort_hot(w, over)) return true;
+    return at == level::leave && has_conflicts(w, over);
+}
+
+int divide_up(std::int64_t whole, std::int64_t part) noexcept {
+    return static_cast<int>((whole + part - 1) / part);
+}
+
+}  // namespace
+
+thresholds thresholds_of(const settings& with,
+                         level at,
+                         std::chrono::microseconds commit_latency) noexcept {
+    const auto& d = with.detect;
+    thresholds over;
+    over.conflict_rate = with.diagnose.conflict_rate_hot;
+    switch (at) {
+        case level::enter:
+            over.handoff_rate = d.handoff_rate_enter;
+            over.mean_wait_us =
+                wait_threshold(d.mean_wait_enter, d.mean_wait_enter_commits, commit_latency);
+            over.abort_rate = d.abort_rate_enter;
+            break;
+        case level::leave:
+            over.handoff_rate = d.handoff_rate_leave;
+            over.mean_wait_us =
+                wait_threshold(d.mean_wait_leave, d.mean_wait_leave_commits, commit_latency);
+            over.abort_rate = d.abort_rate_leave;
+            break;
+    }
+    return over;
+}
+
+bool is_lane_hot(const window& w, const thresholds& over) noexcept {
+    const auto rate = w.handoff_rate();
+    const auto wait = w.mean_wait_us();
+    return rate && wait && *rate > over.handoff_rate && *wait > over.mean_wait_us;
+}
+
+bool is_abort_hot(const window& w, const thresholds& over) noexcept {
+    const auto rate = w.abort_rate();
+    return rate && *rate > over.abort_rate;
+}
+
+verdict judge(const window& w, const thresholds& over, level at) noexcept {
+    switch (w.quality) {
+        case window_quality::good:
+            return is_hot(w, over, at) ? verdict::hot : verdict::calm;
+        case window_quality::idle:
+            return verdict::idle;
+        case window_quality::reset:
+        case window_quality::gap:
+        case window_quality::stalled:
+        case window_quality::stale:
+            return verdict::unknown;
+    }
+    return verdict::unknown;
+}
+
+proof_size size_of_proof(const settings& with) noexcept {
+    const auto& w = with.window;
+    const auto length = std::max<std::int64_t>(w.length.count(), 1);
+    const int n = std::max(w.out_of, 1);
+    const int k = std::clamp(w.hot_of, 1, n);
+    proof_size size;
+    size.covered_min = std::max(w.proof_min, proof_floor);
+    size.wanted = std::max(n, divide_up(size.covered_min.count(), length));
+    size.needed = divide_up(std::int64_t{k} * size.wanted, n);
+    return size;
+}
+
+duration window_age_max(const settings& with) noexcept {
+    return with.window.length * std::max(with.window.age_max, 3 * size_of_proof(with).wanted);
+}
+
+proof prove(const std::vector<window>& windows,
+            const settings& with,
+            level at,
+            std::chrono::microseconds commit_latency,
+            time_point not_before,
+            time_point now) {
+    const proof_size size = size_of_proof(with);
+    const time_point oldest = std::max(not_before, now - window_age_max(with));
+    proof made;
+    made.needed = size.needed;
+    made.wanted = size.wanted;
+    made.over = thresholds_of(with, at, commit_latency);
+
+    // Sampling jitter may leave n windows just short of the time wanted: look at one more then.
+    for (auto w = windows.rbegin(); w != windows.rend() && w->from >= oldest; ++w) {
+        if (std::ssize(made.windows) >= size.wanted && made.covered >= size.covered_min) break;
+        if (w->quality != window_quality::good) continue;
+        made.windows.push_back(*w);
+        made.covered += w->to - w->from;
+        (judge(*w, made.over, at) == verdict::hot ? made.hot : made.calm) += 1;
+    }
+    std::reverse(made.windows.begin(), made.windows.end());
+    made.pooled = pool(made.windows);
+    made.by_lane = is_lane_hot(made.pooled, made.over);
+    made.by_aborts = is_abort_hot(made.pooled, made.over);
+
+    if (made.windows.empty() || made.covered < size.covered_min) return made;
+    const verdict together = judge(made.pooled, made.over, at);
+    if (made.hot >= size.needed && (made.by_lane || made.by_aborts)) made.standing = verdict::hot;
+    if (made.calm >= size.needed && together == verdict::calm) made.standing = verdict::calm;
+    return made;
+}
+
+}  // namespace hotlane::policy

@@ -1,0 +1,71 @@
+// What one window says, and what several say together.
+//
+// The unit of proof: k of the last n good windows AND the rates pooled over them, covering at least
+// proof_min of load (never under 10 s, whatever the settings). Where n windows are shorter than
+// that, n grows until they cover it and k with it, in proportion. Windows that are not good are not
+// there: they change no count, but time passes and what is too old falls out.
+#pragma once
+
+#include <vector>
+
+#include "policy/settings.hpp"
+#include "policy/types.hpp"
+
+namespace hotlane::policy {
+
+// Which thresholds a window is measured against: to be called hot, or to be still called hot.
+enum class level : std::uint8_t { enter, leave };
+
+struct thresholds {
+    double handoff_rate{};
+    double mean_wait_us{};
+    double abort_rate{};
+    double conflict_rate{};  // only looked at when leaving
+};
+
+// `commit_latency`: what a commit that waits for nobody costs now.
+thresholds thresholds_of(const settings& with,
+                         level at,
+                         std::chrono::microseconds commit_latency) noexcept;
+
+// The two ways into `flagged`.
+bool is_lane_hot(const window& w, const thresholds& over) noexcept;
+bool is_abort_hot(const window& w, const thresholds& over) noexcept;
+
+// hot or calm for a good window; idle for an idle one; unknown for all others.
+verdict judge(const window& w, const thresholds& over, level at) noexcept;
+
+struct proof {
+    verdict standing{verdict::unknown};  // hot or calm when proven, else unknown
+    bool by_lane{false};                 // pooled handoff rate and mean wait are over
+    bool by_aborts{false};               // pooled abort rate is over
+    int hot{};                           // of the windows looked at
+    int calm{};
+    int needed{};        // k
+    int wanted{};        // n
+    duration covered{};  // load that they cover
+    thresholds over;
+    window pooled;
+    std::vector<window> windows;  // good ones, oldest first
+};
+
+// How many good windows a proof looks at (n) and how many of them must agree (k).
+struct proof_size {
+    int wanted{};
+    int needed{};
+    duration covered_min{};
+};
+proof_size size_of_proof(const settings& with) noexcept;
+
+// The longest that a window may lie back and still count.
+duration window_age_max(const settings& with) noexcept;
+
+// `not_before`: windows that began earlier do not count (a lever was pulled in between).
+proof prove(const std::vector<window>& windows,
+            const settings& with,
+            level at,
+            std::chrono::microseconds commit_latency,
+            time_point not_before,
+            time_point now);
+
+}  // namespace hotlane::policy
