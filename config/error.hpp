@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/model.hpp"
@@ -18,7 +19,8 @@ struct problem {
     std::string mend;     // for example 5s or 5m
 };
 
-// file:line:column: error: path: message, mend, then the source line and a caret.
+// file:line:column: error: path: message, mend, then the source line and a caret. An empty line is
+// left out, which is how the loader hides lines that may hold a secret.
 std::string render(const problem& p, std::string_view source_line);
 
 }  // namespace hotlane::config

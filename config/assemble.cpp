@@ -1,0 +1,278 @@
+#include "config/assemble.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/reader.hpp"
+#include "config/scalar.hpp"
+
+namespace hotlane::config {
+namespace {
+
+constexpr std::size_t included_files_max = 256;
+constexpr std::string_view default_policy = "default";
+
+std::string spot(const location& at) {
+    return fmt::format("{}:{}:{}", at.file, at.line, at.column);
+}
+
+std::string folder_of(const std::string& file) {
+    const auto slash = file.rfind('/');
+    return slash == std::string::npos ? "" : file.substr(0, slash + 1);
+}
+
+// Adds one key of an included file to the main tree: lists grow, maps grow, names stay unique.
+void append(assembly& work, node& root, std::pair<node, node> entry) {
+    auto& [key, value] = entry;
+    const bool is_list = key.text == "tools" || key.text == "listen";
+    const bool is_map = key.text == "policies" || key.text == "postgres";
+    if (key.text == "version") {
+        if (value.text != "1") work.problems.error(value.where(), "version", "must be 1");
+        return;
+    }
+    if (!is_list && !is_map) {
+        work.problems.error(key.where(),
+                            key.text,
+                            "does not belong in an included file",
+                            "known there: listen, policies, postgres, tools");
+        return;
+    }
+    const auto wanted = is_list ? node::kind::sequence : node::kind::map;
+    const auto here = std::find_if(root.entries.begin(), root.entries.end(), [&](const auto& e) {
+        return e.first.text == key.text;
+    });
+    if (here == root.entries.end()) {
+        root.entries.push_back(std::move(entry));
+        return;
+    }
+    if (value.type != wanted || here->second.type != wanted) {
+        if (value.type != wanted) here->second = std::move(value);  // the reader complains of it
+        return;
+    }
+    for (auto& item : value.items)
+        here->second.items.push_back(std::move(item));
+    for (auto& named : value.entries) {
+        const auto* twin = here->second.find(named.first.text);
+        if (twin == nullptr) {
+            here->second.entries.push_back(std::move(named));
+            continue;
+        }
+        work.problems.error(named.first.where(),
+                            fmt::format("{}.{}", key.text, named.first.text),
+                            "is defined twice, first at " + spot(twin->where()),
+                            "keep one of them");
+    }
+}
+
+void merge_file(
+    assembly& work, node& root, const std::string& path, const node& said_at, file_access& access) {
+    auto text = access.read(path);
+    if (!text) {
+        work.problems.error(said_at.where(), "include", fmt::format("{}: {}", path, text.error()));
+        return;
+    }
+    work.files.push_back({path, std::move(*text)});
+    auto tree = parse_tree(work.files.back(), work.problems);
+    if (!tree || tree->type == node::kind::null) return;  // refused already, or empty
+    if (tree->type != node::kind::map) {
+        work.problems.error(tree->where(), "", "the file must be a map of keys");
+        return;
+    }
+    for (auto& entry : tree->entries)
+        append(work, root, std::move(entry));
+}
+
+// Policies inherit, so each is read on top of its ancestor.
+class policy_reader {
+  public:
+    policy_reader(assembly& work, const node* policies) : work_{work}, policies_{policies} {}
+
+    void read_all() {
+        read(std::string{default_policy}, nullptr);
+        if (policies_ == nullptr) return;
+        for (const auto& [name, value] : policies_->entries)
+            read(name.text, &name);
+    }
+
+  private:
+    static std::string path_of(std::string_view name) { return fmt::format("policies.{}", name); }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> out;
+        if (policies_ != nullptr) {
+            for (const auto& [name, value] : policies_->entries)
+                out.push_back(name.text);
+        }
+        return out;
+    }
+
+    policy::settings read(const std::string& name, const node* said_at) {
+        if (const auto done = work_.value.policies.find(name); done != work_.value.policies.end()) {
+            return done->second;
+        }
+        const auto* body = policies_ != nullptr ? policies_->find(name) : nullptr;
+        policy::settings s;
+        std::string parent;
+        if (body != nullptr && body->type == node::kind::map) {
+            open_.insert(name);
+            parent = parent_of(name, *body);
+            if (!parent.empty()) s = read(parent, body->find("extends"));
+            open_.erase(name);
+        }
+        s.name = name;
+        s.where = "built-in";
+        if (body != nullptr) {
+            const auto at = name_place(name, *body);
+            s.where = fmt::format("{}:{}", at.file, at.line);
+            work_.origins[path_of(name)] = at;
+            inherit(parent, name);
+            fill(name, *body, s, said_at);
+        }
+        work_.value.policies[name] = s;
+        return s;
+    }
+
+    location name_place(const std::string& name, const node& body) const {
+        for (const auto& [key, value] : policies_->entries) {
+            if (key.text == name) return key.where();
+        }
+        return body.where();
+    }
+
+    void fill(const std::string& name, const node& body, policy::settings& s, const node*) {
+        if (body.type == node::kind::null) return;  // `name:` alone: all inherited
+        if (body.type != node::kind::map) {
+            work_.problems.error(body.where(), path_of(name), "is not a map of settings");
+            return;
+        }
+        reader r{body, path_of(name), work_.problems, work_.origins};
+        describe_policy(r, s);
+        r.finish({"extends"});
+    }
+
+    // The ancestor's name; empty: the built-in defaults.
+    std::string parent_of(const std::string& name, const node& body) {
+        const auto* extends = body.find("extends");
+        if (extends == nullptr) return name == default_policy ? "" : std::string{default_policy};
+        const auto path = path_of(name) + ".extends";
+        const auto known = names();
+        if (extends->type != node::kind::scalar) {
+            work_.problems.error(extends->where(), path, "is not the name of a policy");
+        } else if (name == default_policy) {
+            work_.problems.error(extends->where(),
+                                 path,
+                                 "the default policy starts from the built-in defaults",
+                                 "leave extends out");
+        } else if (open_.contains(extends->text)) {
+            work_.problems.error(
+                extends->where(), path, quoted(extends->text) + " extends this one: a circle");
+        } else if (extends->text != default_policy &&
+                   std::find(known.begin(), known.end(), extends->text) == known.end()) {
+            const auto near = nearest(extends->text, known);
+            work_.problems.error(extends->where(),
+                                 path,
+                                 "there is no policy " + quoted(extends->text),
+                                 near.empty() ? "" : fmt::format("did you mean {}?", near));
+        } else {
+            return extends->text;
+        }
+        return {};
+    }
+
+    void inherit(const std::string& parent, const std::string& name) {
+        if (parent.empty()) return;
+        const auto from = path_of(parent) + ".";
+        std::vector<std::pair<std::string, location>> copies;
+        for (auto it = work_.origins.lower_bound(from);
+             it != work_.origins.end() && it->first.compare(0, from.size(), from) == 0;
+             ++it) {
+            copies.emplace_back(path_of(name) + "." + it->first.substr(from.size()), it->second);
+        }
+        for (auto& [path, at] : copies)
+            work_.origins[path] = std::move(at);
+    }
+
+    assembly& work_;
+    const node* policies_;
+    std::set<std::string> open_;
+};
+
+// What a tool's keys stand for when they are left out.
+void complete(tool& t, const origin_map& origins, const std::string& path) {
+    if (!origins.contains(path + ".match")) {
+        t.match.database = t.is_template() ? "*" : t.name;
+    }
+    if (t.postgres && t.postgres->database.empty()) t.postgres->database = t.name;
+}
+
+}  // namespace
+
+void merge_includes(assembly& work, node& root, file_access* access) {
+    const auto* found = root.find("include");
+    if (found == nullptr) return;
+    const node include = *found;  // the tree grows below
+    if (include.type != node::kind::sequence) {
+        work.problems.error(include.where(), "include", "is not a list", "[policies/*.yaml]");
+        return;
+    }
+    if (access == nullptr) {
+        work.problems.error(include.where(), "include", "is possible in a file only");
+        return;
+    }
+    const auto folder = folder_of(root.file->name);
+    std::set<std::string> seen{root.file->name};
+    for (const auto& item : include.items) {
+        if (item.type != node::kind::scalar || item.text.empty()) {
+            work.problems.error(item.where(), "include", "is not a path", "policies/*.yaml");
+            continue;
+        }
+        const auto paths = access->expand(item.text[0] == '/' ? item.text : folder + item.text);
+        if (paths.empty()) {
+            work.problems.warn(item.where(), "include", "no file matches " + quoted(item.text));
+        }
+        for (const auto& path : paths) {
+            if (!seen.insert(path).second) {
+                work.problems.error(item.where(), "include", path + " is included already");
+            } else if (work.files.size() > included_files_max) {
+                work.problems.error(item.where(), "include", "too many files");
+                return;
+            } else {
+                merge_file(work, root, path, item, *access);
+            }
+        }
+    }
+}
+
+void read_model(assembly& work, const node& root) {
+    auto& m = work.value;
+    reader r{root, "", work.problems, work.origins};
+    describe_process(r, m);
+    if (!r.has("listen")) m.listen = {listener{{"127.0.0.1", 6432}, {}}};
+    r.list("tools", m.tools, [&](tool& t) { describe_tool(r, t); });
+    r.finish({"include", "policies"});
+    for (std::size_t i = 0; i < m.tools.size(); ++i) {
+        complete(m.tools[i], work.origins, fmt::format("tools[{}]", i));
+    }
+    const auto* policies = root.find("policies");
+    if (policies != nullptr && policies->type != node::kind::map) {
+        if (policies->type != node::kind::null) {
+            work.problems.error(policies->where(), "policies", "is not a map of policies");
+        }
+        policies = nullptr;
+    }
+    policy_reader{work, policies}.read_all();
+}
+
+location origin_of(const assembly& work, std::string path) {
+    while (!path.empty()) {
+        if (const auto at = work.origins.find(path); at != work.origins.end()) return at->second;
+        const auto cut = path.find_last_of(".[");
+        path.resize(cut == std::string::npos ? 0 : cut);
+    }
+    return {work.files.front().name, 1, 1};
+}
+
+}  // namespace hotlane::config

@@ -1,0 +1,293 @@
+// Rules that join several values. Each says why it is a rule.
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "config/assemble.hpp"
+#include "config/glob.hpp"
+#include "config/scalar.hpp"
+
+namespace hotlane::config {
+namespace {
+
+std::string spot(const location& at) {
+    return fmt::format("{}:{}", at.file, at.line);
+}
+
+template <class Map>
+std::vector<std::string> keys(const Map& map) {
+    std::vector<std::string> out;
+    for (const auto& [key, value] : map)
+        out.push_back(key);
+    return out;
+}
+
+class checker {
+  public:
+    checker(assembly& work, file_access* access) : work_{work}, access_{access}, m_{work.value} {}
+
+    void run() {
+        listeners();
+        limits();
+        for (const auto& [name, s] : m_.policies)
+            policy(name, s);
+        for (std::size_t i = 0; i < m_.tools.size(); ++i) {
+            one_tool(i);
+            for (std::size_t k = 0; k < i; ++k)
+                two_tools(k, i);
+            reachable(i);
+        }
+        if (m_.tools.empty()) {
+            warn("tools", "there are none, so every client is turned away", "add one");
+        }
+    }
+
+  private:
+    void error(const std::string& path, std::string message, std::string mend = {}) {
+        add({origin_of(work_, path), severity::error, path, std::move(message), std::move(mend)});
+    }
+    void warn(const std::string& path, std::string message, std::string mend = {}) {
+        add({origin_of(work_, path), severity::warning, path, std::move(message), std::move(mend)});
+    }
+
+    // A value that could not be read has its default here; complaints that rest on it would be
+    // about something that nobody wrote. And an heir repeats no complaint of its ancestor.
+    void add(problem p) {
+        const auto section = section_of(p.path);
+        for (const auto& known : read_errors_) {
+            const bool below = known.size() > p.path.size() &&
+                               known.compare(0, p.path.size(), p.path) == 0 &&
+                               (known[p.path.size()] == '.' || known[p.path.size()] == '[');
+            if (below || section_of(known) == section) return;
+        }
+        const auto same = [&](const problem& q) {
+            return q.where.file == p.where.file && q.where.line == p.where.line &&
+                   q.where.column == p.where.column && q.message == p.message;
+        };
+        const auto& all = work_.problems.all();
+        if (std::none_of(all.begin(), all.end(), same)) work_.problems.add(std::move(p));
+    }
+
+    // "policies.a.detect.x" -> "policies.*.detect": the values that a rule may join.
+    static std::string section_of(const std::string& path) {
+        auto section = path.substr(0, std::min(path.size(), path.rfind('.')));
+        constexpr std::string_view policies = "policies.";
+        if (section.compare(0, policies.size(), policies) == 0) {
+            const auto name_end = section.find('.', policies.size());
+            section.replace(policies.size(), name_end - policies.size(), 1, '*');
+        }
+        return section;
+    }
+
+    void listeners() {
+        const auto name = [](const listener& l) {
+            return l.unix_path.empty() ? print_endpoint(l.at) : l.unix_path;
+        };
+        if (m_.listen.empty()) error("listen", "is empty, so no client could come in");
+        for (std::size_t i = 0; i < m_.listen.size(); ++i) {
+            const auto& l = m_.listen[i];
+            if (l.unix_path.empty() && l.at.port == 0) continue;  // each gets its own
+            for (std::size_t k = 0; k < i; ++k) {
+                if (name(m_.listen[k]) != name(l)) continue;
+                error(fmt::format("listen[{}]", i), name(l) + " is listened on twice");
+            }
+            if (l.unix_path == m_.admin_socket) {
+                error(fmt::format("listen[{}]", i), "is the admin socket too");
+            }
+            if (m_.metrics_listen && name(l) == print_endpoint(*m_.metrics_listen)) {
+                error("metrics.listen", "is listened on for clients too");
+            }
+        }
+    }
+
+    void limits() {
+        if (m_.limit.connect_try_timeout > m_.limit.connect_timeout) {
+            error("limits.connect_try_timeout",
+                  "is longer than connect_timeout, which bounds all tries together");
+        }
+    }
+
+    // A value that is left at or above the one that enters would flap.
+    template <class T>
+    void edges(const std::string& path, std::string_view what, T enter, T leave) {
+        if (leave < enter) return;
+        error(fmt::format("{}.detect.{}_leave", path, what),
+              fmt::format("is not below {}_enter; the verdict would flap", what));
+    }
+
+    void policy(const std::string& name, const policy::settings& s) {
+        const auto path = "policies." + name;
+        const auto& d = s.detect;
+        edges(path, "handoff_rate", d.handoff_rate_enter, d.handoff_rate_leave);
+        edges(path, "abort_rate", d.abort_rate_enter, d.abort_rate_leave);
+        const bool absolute = d.mean_wait_enter.count() > 0;
+        if (absolute && d.mean_wait_leave.count() > 0) {
+            edges(path, "mean_wait", d.mean_wait_enter, d.mean_wait_leave);
+        } else if (absolute) {
+            warn(path + ".detect.mean_wait_enter",
+                 "is set without mean_wait_leave, which then follows the commit latency",
+                 "set both");
+        }
+        if (!absolute) {
+            edges(path, "mean_wait", d.mean_wait_enter_commits, d.mean_wait_leave_commits);
+        }
+        const auto& w = s.window;
+        if (w.out_of < w.hot_of) {
+            error(path + ".window.out_of",
+                  fmt::format(
+                      "{} is below hot_of {}, so no proof could succeed", w.out_of, w.hot_of));
+        }
+        proof(path, s);
+        if (s.rails.cooldown_max < s.rails.cooldown) {
+            error(path + ".rails.cooldown_max", "is below cooldown");
+        }
+    }
+
+    void proof(const std::string& path, const policy::settings& s) {
+        const auto proven = s.window.length * s.window.hot_of;
+        if (proven < policy::proof_floor) {
+            warn(path + ".window.length",
+                 fmt::format("{} x {} windows prove in less than 10s; proof is stretched to 10s",
+                             print_duration(s.window.length),
+                             s.window.hot_of),
+                 "a single spike is never a flag");
+        }
+        if (s.window.proof_min < policy::proof_floor) {
+            warn(path + ".window.proof_min", "is below 10s; 10s holds");
+        }
+    }
+
+    void one_tool(std::size_t i) {
+        const auto path = fmt::format("tools[{}]", i);
+        const auto& t = m_.tools[i];
+        placeholders(path, t);
+        unknown_name(path + ".policy", "policy", t.policy, keys(m_.policies));
+        if (t.postgres) {
+            unknown_name(
+                path + ".postgres.server", "server", t.postgres->server, keys(m_.postgres));
+        }
+        const auto found = m_.policies.find(t.policy);
+        if (found != m_.policies.end()) {
+            const auto& s = found->second;
+            if (!t.postgres && s.act_mode == policy::mode::act && s.levers.route) {
+                warn(path,
+                     fmt::format("has no postgres home, so policy {} can never route it", t.policy),
+                     "add postgres: {server: ...}");
+            }
+            if (t.postgres && t.hold_max < s.rails.hold_max) {
+                warn(
+                    path + ".hold",
+                    fmt::format("{} is below rails.hold_max {} of policy {}; the shorter one holds",
+                                print_duration(t.hold_max),
+                                print_duration(s.rails.hold_max),
+                                t.policy));
+            }
+        }
+        if (access_ != nullptr && !t.schema_file.empty() && !t.is_template() &&
+            !access_->readable(t.schema_file)) {
+            error(path + ".schema", t.schema_file + " cannot be read");
+        }
+    }
+
+    void unknown_name(const std::string& path,
+                      std::string_view what,
+                      const std::string& name,
+                      const std::vector<std::string>& known) {
+        if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+        const auto near = nearest(name, known);
+        error(path,
+              fmt::format("there is no {} {}", what, quoted(name)),
+              near.empty() ? "" : fmt::format("did you mean {}?", near));
+    }
+
+    void placeholders(const std::string& path, const tool& t) {
+        const auto holds = [](const std::string& s) { return s.find('{') != std::string::npos; };
+        const auto name = path + ".name";
+        if (t.is_template()) {
+            if (t.engine.kind == engine_kind::twill && !holds(t.engine.at.host)) {
+                warn(path + ".engine.address",
+                     "is the same for every tool of the template, but one engine serves one "
+                     "database",
+                     "put {database} into it");
+            }
+            if (t.postgres && !holds(t.postgres->database) && !holds(t.postgres->schema)) {
+                error(path + ".postgres.database",
+                      "is the same for every tool of the template",
+                      "put {database} into it");
+            }
+            return;
+        }
+        const bool stray = holds(t.engine.at.host) || holds(t.engine.user) ||
+                           holds(t.engine.database) || holds(t.schema_file) ||
+                           (t.postgres && (holds(t.postgres->database) ||
+                                           holds(t.postgres->schema) || holds(t.postgres->role)));
+        if (stray)
+            error(name, "the tool uses {database} but is no template", "name: \"{database}\"");
+    }
+
+    void two_tools(std::size_t k, std::size_t i) {
+        const auto& first = m_.tools[k];
+        const auto& t = m_.tools[i];
+        const auto path = fmt::format("tools[{}]", i);
+        const auto taken = fmt::format("of tool {} at {}", first.name, spot(first.where));
+        if (!t.name.empty() && first.name == t.name) {
+            error(path + ".name", quoted(t.name) + " is the name " + taken + " too");
+        }
+        if (first.is_template() || t.is_template()) return;
+        if (first.postgres && t.postgres && !t.postgres->server.empty() &&
+            first.postgres->server == t.postgres->server &&
+            first.postgres->database == t.postgres->database &&
+            first.postgres->schema == t.postgres->schema) {
+            error(path + ".postgres",
+                  "database and schema are those " + taken,
+                  "a move of one would take the other's tables");
+        }
+        shared_engine(path, first, t, taken);
+    }
+
+    void shared_engine(const std::string& path,
+                       const tool& first,
+                       const tool& t,
+                       const std::string& taken) {
+        const auto database = [](const tool& x) {
+            return x.engine.database.empty() ? x.match.database : x.engine.database;
+        };
+        if (print_endpoint(first.engine.at) != print_endpoint(t.engine.at)) return;
+        if (!work_.origins.contains(path + ".engine.address")) return;  // an error already
+        if (database(first) == database(t)) {
+            error(path + ".engine",
+                  "address and database are those " + taken,
+                  "a tool is what has its own database");
+        } else if (t.engine.kind == engine_kind::twill) {
+            warn(path + ".engine.address",
+                 "is that " + taken + ", but one engine serves one database",
+                 "its counters and tables would be shared");
+        }
+    }
+
+    void reachable(std::size_t i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            if (!rule_covers(m_.tools[k].match, m_.tools[i].match)) continue;
+            warn(fmt::format("tools[{}].match", i),
+                 fmt::format("can never match: tool {} at {} comes first and takes all of it",
+                             m_.tools[k].name,
+                             spot(m_.tools[k].where)),
+                 "put the narrower rule first");
+            return;
+        }
+    }
+
+    assembly& work_;
+    file_access* access_;
+    const model& m_;
+    std::vector<std::string> read_errors_;
+};
+
+}  // namespace
+
+void check_model(assembly& work, file_access* access) {
+    checker{work, access}.run();
+}
+
+}  // namespace hotlane::config
