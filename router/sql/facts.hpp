@@ -71,9 +71,12 @@ struct statement {
                                    // changes (no subquery, join, FROM/USING, INSERT..SELECT)
     bool temporary{false};         // creates a temporary object
     bool takes_advisory_lock{false};  // session-level pg_advisory_lock..., not xact
-    bool chain{false};                // COMMIT/ROLLBACK AND CHAIN
-    std::string table;                // written or created table, unquoted; empty: none or several
-    std::string name;                 // savepoint, SQL-prepared statement, cursor, channel
+    // Changes the session in a way that cannot be replayed: set_config with computed or several
+    // arguments, LOAD. Pin the session to its link.
+    bool changes_session{false};
+    bool chain{false};  // COMMIT/ROLLBACK AND CHAIN
+    std::string table;  // written or created table, unquoted; empty: none or several
+    std::string name;   // savepoint, SQL-prepared statement, cursor, channel
     std::optional<parameter_change> parameter;  // SET, RESET, set_config
     std::uint32_t begin{};  // byte range in the query text, without the semicolon
     std::uint32_t end{};
@@ -82,19 +85,37 @@ struct statement {
 struct facts {
     bool parsed{false};                 // by PostgreSQL's parser; false: lexical only
     std::vector<statement> statements;  // empty: an empty query
-    std::uint64_t fingerprint{};        // 0: none
+    // Equal for texts that differ only in literals, parameters, white space, comments and the
+    // length of literal lists; by tokens, so it works for both dialects. 0: an empty text.
+    std::uint64_t fingerprint{};
 };
 
 // Never fails: text that nobody understands becomes one statement of kind other that may write.
 facts analyze(std::string_view sql);
 
-// The same, remembered: at most one parse for each distinct text, bounded by count and bytes, least
-// recently used goes first. Not thread-safe: one cache a thread.
+struct cache_limits {
+    std::size_t entries_max{4'096};          // of texts, and of shapes
+    std::size_t text_bytes_max{16'384};      // longer ones are analysed and not remembered
+    std::size_t total_bytes_max{4'194'304};  // of texts, and of shapes
+};
+struct cache_counters {
+    std::uint64_t hits{};        // this text was known
+    std::uint64_t shape_hits{};  // a text that differs only in literals was known
+    std::uint64_t misses{};      // analysed
+    std::uint64_t too_long{};
+    std::size_t entries{};
+    std::size_t bytes{};
+};
+
+// The same, remembered: at most one parse for each distinct shape, bounded by count and bytes,
+// least recently used goes first. Not thread-safe: one cache a thread.
 class facts_cache {
   public:
     explicit facts_cache(std::size_t entries_max = 4'096, std::size_t text_bytes_max = 16'384);
+    explicit facts_cache(const cache_limits& limits);
     ~facts_cache();
     std::shared_ptr<const facts> get(std::string_view sql);
+    cache_counters counters() const;
 
   private:
     struct implementation;
