@@ -1,6 +1,8 @@
 #include "router/sql/tree.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "router/sql/lexer.hpp"
 
@@ -10,12 +12,35 @@ namespace {
 // A parenthesis can stand for a sub-select: SubLink, SelectStmt, ResTarget.
 constexpr std::size_t levels_per_bracket = 4;
 
+bool is_one_of(std::string_view sql, const token& t, std::span<const std::string_view> words) {
+    return std::any_of(
+        words.begin(), words.end(), [&](std::string_view word) { return is_word(sql, t, word); });
+}
+
+// AND and OR chains are flat in the tree; a clause's expression starts anew.
+constexpr std::array run_ends = std::to_array<std::string_view>({"and",
+                                                                 "or",
+                                                                 "select",
+                                                                 "from",
+                                                                 "where",
+                                                                 "values",
+                                                                 "set",
+                                                                 "join",
+                                                                 "on",
+                                                                 "by",
+                                                                 "when",
+                                                                 "then",
+                                                                 "else",
+                                                                 "limit"});
+// What may nest beyond such a word (NOT a IS DISTINCT FROM NOT b ...) is never forgotten, and so is
+// CASE: its END could be told from a label only by the grammar.
+constexpr std::array nests_beyond = std::to_array<std::string_view>(
+    {"join", "union", "intersect", "except", "between", "case", "distinct", "not"});
+constexpr std::size_t levels_per_word = 3;
+
 bool ends_run(std::string_view sql, const token& t) {
     if (t.what == lexeme::comma || t.what == lexeme::semicolon) return true;
-    // AND and OR chains are flat in the tree; a clause's expression starts anew.
-    for (const std::string_view word : {"and", "or", "select", "from", "where", "values", "set"})
-        if (is_word(sql, t, word)) return true;
-    return false;
+    return t.what == lexeme::word && is_one_of(sql, t, run_ends);
 }
 bool opens(std::string_view sql, const token& t) {
     return t.what == lexeme::open || (t.what == lexeme::op && sql[t.begin] == '[');
@@ -23,22 +48,15 @@ bool opens(std::string_view sql, const token& t) {
 bool closes(std::string_view sql, const token& t) {
     return t.what == lexeme::close || (t.what == lexeme::op && sql[t.begin] == ']');
 }
-// Never forgotten: CASE .. END could be told apart only by the grammar (END may be a label).
-bool always_nests(std::string_view sql, const token& t) {
-    for (const std::string_view word : {"join", "union", "intersect", "except", "between", "case"})
-        if (is_word(sql, t, word)) return true;
-    return false;
-}
-
 }  // namespace
 
 std::size_t depth_bound(std::string_view sql, const std::vector<token>& tokens) {
     std::vector<std::size_t> runs{0};  // tokens of the current run of each open bracket
     std::size_t open_runs = 0;         // the sum of `runs`
-    std::size_t nested = 0;            // joins, set operations, CASEs
+    std::size_t nested = 0;            // levels that no word ends
     std::size_t deepest = 0;
     for (const token& t : tokens) {
-        if (always_nests(sql, t)) nested += 2;
+        if (t.what == lexeme::word && is_one_of(sql, t, nests_beyond)) nested += levels_per_word;
         if (opens(sql, t)) {
             runs.push_back(levels_per_bracket);
             open_runs += levels_per_bracket;
