@@ -62,10 +62,10 @@ class tool_policy {
 
   private:
     void run(const event& what, const fleet_view& fleet, time_point now, outcome& out);
-    void keep(const window& made, time_point now);
+    void keep(const window& made);
     void keep_away(const window& made, time_point now);
     void note_peak(const window& made, double writes);
-    void track_commit_latency(const window& made, const sample& counters);
+    void track_commit_latency(const sample& counters);
     [[nodiscard]] bool is_away() const noexcept { return state_.home == home_kind::postgres; }
 
     std::string tool_;

@@ -2,9 +2,9 @@
 //
 //     watching -> flagged -> sharding -> remeasuring -> watching (sharded)
 //                    |                        |
-//                    +------------------------+--> moving_out -> on_postgres -> moving_back ->
+//                    +------------------------+-> moving_out -> on_postgres -> moving_back ->
 //                    watching
-//                                             (would_move)           (would_return)
+//                                                 (would_move)  (would_return)
 //
 // Rows of one pair are tried in order, the last one has no guard: the table is total (checked when
 // it is compiled). In mode observe and advise a row that would touch the world is replaced by its
@@ -71,7 +71,6 @@ struct evidence {
     double lane_use{0.0};       // of the last window under load
     double lane_use_peak{0.0};  // busiest within the look-back
     int calm_windows{0};        // in a row
-    bool is_judged_window{false};
 };
 
 enum class command_kind : std::uint8_t { start_move, raise_advice, clear_advice };
@@ -106,13 +105,15 @@ enum class effect : std::uint8_t {
     set_pin,
     clear_pin,
     forgive,  // back-off forgotten
+    refuse,   // an operator's wish cannot be granted: says why
 };
 
 // When a row writes a decision.
 enum class report : std::uint8_t {
     silent,
     always,
-    on_change,  // when it differs from what was said last, and again after the cooldown
+    once,   // once in a stage for each reason
+    again,  // and again when the cooldown has passed
 };
 
 struct row {
@@ -122,9 +123,10 @@ struct row {
     std::optional<stage> next;       // nullopt: stay
     effect then{effect::none};
     report say{report::silent};
-    bool alert{false};  // asks a person (mode advise and act)
-    std::string_view name;
-    std::string_view reason;  // why, in a sentence; details are added from the evidence
+    bool alert{false};              // asks a person (mode advise and act)
+    std::string_view name;          // the rule, in decisions
+    std::string_view reason;        // why, in a sentence
+    std::string_view would_change;  // what would have led elsewhere
 };
 
 constexpr std::uint16_t bit(stage s) noexcept {
@@ -155,9 +157,18 @@ bool step(runbook_state& state,
           time_point now,
           outcome& out);
 
-// Which rail stops a move to `to` right now, in words; empty: none. `by_policy` false: an
-// operator's order, which bypasses thresholds and waiting times but not safety.
+// Which rail stops a move to `to` right now. An operator's order bypasses thresholds and waiting
+// times, but not safety.
 enum class mover : std::uint8_t { policy, operator_order };
-std::string why_blocked(const context& at, home_kind to, mover by);
+struct block {
+    std::string rail;  // empty: nothing stops it
+    std::string text;
+    explicit operator bool() const noexcept { return !rail.empty(); }
+};
+block why_blocked(const context& at, home_kind to, mover by);
+
+// Waiting times with their doubling applied.
+duration min_stay_of(const runbook_state& state, const settings& with) noexcept;
+duration cooldown_of(const runbook_state& state, const settings& with) noexcept;
 
 }  // namespace hotlane::policy

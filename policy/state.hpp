@@ -42,6 +42,7 @@ struct runbook_state {
     bool lever2_over{false};     // done, skipped or waited for: lever 3 is next
     bool moved_by_order{false};  // the running move is an operator's
     time_point evidence_from{};  // windows that began earlier do not count
+    duration load{};             // covered by good windows since then
 
     std::optional<pin> pinned;
     std::optional<time_point> quiet_until;  // cooldown after a failed or refused move
@@ -50,8 +51,8 @@ struct runbook_state {
     std::optional<time_point> returned_at;  // the last time that it came home
     time_point trouble_at{};                // last failure, flap or proof of heat
 
-    std::string said;                   // the last thing reported without a change of stage
-    std::optional<time_point> said_at;  // and when: it is said again after the cooldown
+    std::string said;                   // what was reported in this stage already: ",key,key,"
+    std::optional<time_point> said_at;  // the last time: would_ steps are said again later
     bool advice{false};                 // lever 2 is being asked for
     bool alert{false};                  // a person is being asked
 

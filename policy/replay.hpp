@@ -1,0 +1,71 @@
+// Recorded counters through the very same code: what would this policy have done?
+//
+// A trace is CSV with a header and the columns t_ms, acquire_total, handoff_total, wait_us_total,
+// commit_total, phase. What the data plane would have seen is not in it and is made up from
+// `reports`: a share of the acquisitions seen, and a share of those that conflicted.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "policy/engine.hpp"
+
+namespace hotlane::policy {
+
+struct trace_row {
+    duration at{};
+    std::uint64_t acquires{};
+    std::uint64_t handoffs{};
+    std::uint64_t wait_us{};
+    std::uint64_t commits{};
+    std::string phase;
+};
+
+// The error names the line and what is wrong with it.
+tl::expected<std::vector<trace_row>, std::string> parse_trace(std::string_view csv);
+
+enum class conflict_source : std::uint8_t {
+    aborts,  // as many conflicts as acquisitions that came to nothing
+    none,    // the data plane saw no conflict
+};
+
+struct seen_report {
+    double seen_share{1.0};
+    conflict_source conflicts{conflict_source::aborts};
+};
+
+struct replay_options {
+    settings with;
+    std::string tool{"trace"};
+    std::map<std::string, seen_report> reports;  // by phase; others: everything seen, aborts
+    fleet_view fleet;
+    // Moves that the policy starts end well after so long; unset: they never end.
+    std::optional<duration> move_takes;
+};
+
+struct replay_entry {
+    time_point at{};
+    std::string phase;  // of the row that closed the window
+    window measured;
+    verdict says{verdict::unknown};
+    stage stands{stage::watching};
+    std::vector<decision> decisions;
+    std::vector<command> commands;
+};
+
+struct replay_result {
+    std::vector<replay_entry> timeline;
+    runbook_state last;
+    [[nodiscard]] std::vector<decision> decisions() const;
+    [[nodiscard]] int entries_into(stage s) const;  // how often a decision led there
+};
+
+// Rows closer together than window.length are skipped, so a 0.5 s trace serves 5 s windows.
+replay_result replay(const std::vector<trace_row>& rows, const replay_options& options);
+
+std::string to_text(const replay_result& result);
+
+}  // namespace hotlane::policy
