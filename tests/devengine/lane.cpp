@@ -1,0 +1,53 @@
+#include "tests/devengine/lane.hpp"
+
+#include <chrono>
+#include <iterator>
+
+namespace hotlane::devengine {
+
+bool lane::acquire() {
+    std::unique_lock lock(mutex_);
+    ++counters_.acquires;
+    if (!busy_ && !closed_) {
+        busy_ = true;
+        return true;
+    }
+    ++counters_.handoffs;
+    const auto asked = std::chrono::steady_clock::now();
+    waiter self;
+    queue_.push_back(&self);
+    changed_.wait(lock, [&] { return self.granted || closed_; });
+    if (!self.granted) {
+        queue_.remove(&self);
+        return false;
+    }
+    const auto waited = std::chrono::steady_clock::now() - asked;
+    counters_.wait_us += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(waited).count());
+    return true;
+}
+
+void lane::release() {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty()) {
+        busy_ = false;
+        return;
+    }
+    auto next = queue_.begin();
+    (*next)->granted = true;
+    queue_.erase(next);
+    changed_.notify_all();
+}
+
+void lane::close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+}
+
+lane_counters lane::counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+}
+
+}  // namespace hotlane::devengine
