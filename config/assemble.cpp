@@ -91,10 +91,10 @@ class policy_reader {
     policy_reader(assembly& work, const node* policies) : work_{work}, policies_{policies} {}
 
     void read_all() {
-        read(std::string{default_policy}, nullptr);
+        read(std::string{default_policy});
         if (policies_ == nullptr) return;
         for (const auto& [name, value] : policies_->entries)
-            read(name.text, &name);
+            read(name.text);
     }
 
   private:
@@ -109,7 +109,7 @@ class policy_reader {
         return out;
     }
 
-    policy::settings read(const std::string& name, const node* said_at) {
+    policy::settings read(const std::string& name) {
         if (const auto done = work_.value.policies.find(name); done != work_.value.policies.end()) {
             return done->second;
         }
@@ -119,7 +119,7 @@ class policy_reader {
         if (body != nullptr && body->type == node::kind::map) {
             open_.insert(name);
             parent = parent_of(name, *body);
-            if (!parent.empty()) s = read(parent, body->find("extends"));
+            if (!parent.empty()) s = read(parent);
             open_.erase(name);
         }
         s.name = name;
@@ -129,7 +129,7 @@ class policy_reader {
             s.where = fmt::format("{}:{}", at.file, at.line);
             work_.origins[path_of(name)] = at;
             inherit(parent, name);
-            fill(name, *body, s, said_at);
+            fill(name, *body, s);
         }
         work_.value.policies[name] = s;
         return s;
@@ -142,7 +142,7 @@ class policy_reader {
         return body.where();
     }
 
-    void fill(const std::string& name, const node& body, policy::settings& s, const node*) {
+    void fill(const std::string& name, const node& body, policy::settings& s) {
         if (body.type == node::kind::null) return;  // `name:` alone: all inherited
         if (body.type != node::kind::map) {
             work_.problems.error(body.where(), path_of(name), "is not a map of settings");
@@ -158,7 +158,8 @@ class policy_reader {
         const auto* extends = body.find("extends");
         if (extends == nullptr) return name == default_policy ? "" : std::string{default_policy};
         const auto path = path_of(name) + ".extends";
-        const auto known = names();
+        auto known = names();
+        known.emplace_back(default_policy);
         if (extends->type != node::kind::scalar) {
             work_.problems.error(extends->where(), path, "is not the name of a policy");
         } else if (name == default_policy) {
@@ -169,8 +170,7 @@ class policy_reader {
         } else if (open_.contains(extends->text)) {
             work_.problems.error(
                 extends->where(), path, quoted(extends->text) + " extends this one: a circle");
-        } else if (extends->text != default_policy &&
-                   std::find(known.begin(), known.end(), extends->text) == known.end()) {
+        } else if (std::find(known.begin(), known.end(), extends->text) == known.end()) {
             const auto near = nearest(extends->text, known);
             work_.problems.error(extends->where(),
                                  path,

@@ -25,17 +25,27 @@ std::vector<std::string> keys(const Map& map) {
 
 class checker {
   public:
-    checker(assembly& work, file_access* access) : work_{work}, access_{access}, m_{work.value} {}
+    checker(assembly& work, file_access* access) : work_{work}, access_{access}, m_{work.value} {
+        for (const auto& p : work.problems.all()) {
+            if (p.level == severity::error) read_errors_.push_back(p.path);
+        }
+    }
 
     void run() {
+        // A file that is missing or half read leaves names behind that nobody defines.
+        const auto whole_file = [](const std::string& path) {
+            return path.empty() || path == "include" || path == "policies" || path == "postgres";
+        };
+        if (std::any_of(read_errors_.begin(), read_errors_.end(), whole_file)) return;
         listeners();
         limits();
         for (const auto& [name, s] : m_.policies)
             policy(name, s);
         for (std::size_t i = 0; i < m_.tools.size(); ++i) {
             one_tool(i);
-            for (std::size_t k = 0; k < i; ++k)
-                two_tools(k, i);
+            for (std::size_t k = 0; k < i; ++k) {
+                if (!failed(at_tool(k)) && !failed(at_tool(i))) two_tools(k, i);
+            }
             reachable(i);
         }
         if (m_.tools.empty()) {
@@ -56,17 +66,26 @@ class checker {
     void add(problem p) {
         const auto section = section_of(p.path);
         for (const auto& known : read_errors_) {
-            const bool below = known.size() > p.path.size() &&
-                               known.compare(0, p.path.size(), p.path) == 0 &&
-                               (known[p.path.size()] == '.' || known[p.path.size()] == '[');
-            if (below || section_of(known) == section) return;
+            if (section_of(known) == section) return;
         }
+        if (failed(p.path)) return;
         const auto same = [&](const problem& q) {
             return q.where.file == p.where.file && q.where.line == p.where.line &&
                    q.where.column == p.where.column && q.message == p.message;
         };
         const auto& all = work_.problems.all();
         if (std::none_of(all.begin(), all.end(), same)) work_.problems.add(std::move(p));
+    }
+
+    static std::string at_tool(std::size_t i) { return fmt::format("tools[{}]", i); }
+
+    // Could something at or below `path` not be read?
+    [[nodiscard]] bool failed(const std::string& path) const {
+        return std::any_of(read_errors_.begin(), read_errors_.end(), [&](const auto& known) {
+            return known.compare(0, path.size(), path) == 0 &&
+                   (known.size() == path.size() || known[path.size()] == '.' ||
+                    known[path.size()] == '[');
+        });
     }
 
     // "policies.a.detect.x" -> "policies.*.detect": the values that a rule may join.
@@ -84,6 +103,7 @@ class checker {
         const auto name = [](const listener& l) {
             return l.unix_path.empty() ? print_endpoint(l.at) : l.unix_path;
         };
+        if (failed("listen")) return;
         if (m_.listen.empty()) error("listen", "is empty, so no client could come in");
         for (std::size_t i = 0; i < m_.listen.size(); ++i) {
             const auto& l = m_.listen[i];
@@ -159,7 +179,7 @@ class checker {
     }
 
     void one_tool(std::size_t i) {
-        const auto path = fmt::format("tools[{}]", i);
+        const auto path = at_tool(i);
         const auto& t = m_.tools[i];
         placeholders(path, t);
         unknown_name(path + ".policy", "policy", t.policy, keys(m_.policies));
@@ -268,6 +288,7 @@ class checker {
 
     void reachable(std::size_t i) {
         for (std::size_t k = 0; k < i; ++k) {
+            if (failed(at_tool(k)) || m_.tools[k].name == m_.tools[i].name) continue;
             if (!rule_covers(m_.tools[k].match, m_.tools[i].match)) continue;
             warn(fmt::format("tools[{}].match", i),
                  fmt::format("can never match: tool {} at {} comes first and takes all of it",

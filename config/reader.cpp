@@ -62,7 +62,7 @@ const node* reader::scalar(std::string_view key, std::string_view wanted) {
 void reader::required(std::string_view key) {
     const auto& top = stack_.back();
     if (top.at->find(key) != nullptr) return;
-    out_.error(here(), path_of(key), "is missing", key == "version" ? "version: 1" : "");
+    out_.error(here(), path_of(key), "is missing", key == "version" ? "write version: 1" : "");
 }
 
 void reader::one_of(const std::vector<std::string>& keys) {
@@ -89,7 +89,8 @@ void reader::bounded(
         wrong(*n,
               key,
               fmt::format("{} is out of range", quoted(n->text)),
-              fmt::format("{} to {}", print(low), print(high)));
+              low == high ? fmt::format("only {} is known", print(low))
+                          : fmt::format("{} to {}", print(low), print(high)));
     } else {
         value = *got;
     }
@@ -147,7 +148,7 @@ bool reader::text_ok(const node& n, std::string_view key, text_rule rule) {
     }
     if (s.empty()) {
         if (rule == text_rule::pattern) return true;
-        wrong(n, key, "is empty", "leave the key out for its default");
+        wrong(n, key, "is empty");
     } else if (s.size() > text_max || s.find_first_of("\r\n") != s.npos) {
         wrong(n, key, "is too long or has several lines");
     } else if (rule != text_rule::path && rest.find_first_of("{}") != rest.npos) {
@@ -267,11 +268,11 @@ std::optional<std::size_t> reader::begin_list(std::string_view key, std::size_t)
 bool reader::begin_map(std::string_view key, std::vector<std::string>& names) {
     const auto* n = find(key);
     if (n == nullptr || !expect(*n, node::kind::map, path_of(key))) return false;
+    stack_.push_back({n, path_of(key), {}, false});
     names.clear();
     for (const auto& [name, value] : n->entries) {
         if (text_ok(name, name.text, text_rule::name)) names.push_back(name.text);
     }
-    stack_.push_back({n, path_of(key), {}, false});
     return true;
 }
 

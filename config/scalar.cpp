@@ -108,7 +108,9 @@ parsed<std::int64_t> parse_size(std::string_view text) {
     const auto whole = quoted(text);
     if (text == "0") return 0;
     if (all_digits(text)) {
-        return no(whole + " needs a unit", fmt::format("for example {0}KiB or {0}MiB", text));
+        const auto plain = digits(text).value_or(0);
+        const auto guess = plain >= 1024 ? print_size(plain) : fmt::format("{}KiB", plain);
+        return no(whole + " needs a unit", "for example " + guess);
     }
     if (!text.empty() && text[0] == '-') return no(whole + " is negative", "for example 64KiB");
     const auto number = take(text, is_digit);

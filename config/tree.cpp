@@ -268,7 +268,10 @@ std::optional<node> parse_tree(const source_file& file, problem_list& out) {
     } catch (const YAML::Exception& e) {
         location where{file.name, e.mark.is_null() ? 1 : e.mark.line + 1, 1};
         if (!e.mark.is_null()) where.column = e.mark.column + 1;
-        out.error(where, "", "not valid YAML: " + e.msg);
+        const auto line = file.line(where.line);
+        const bool tab = line.substr(0, line.find_first_not_of(" \t")).find('\t') != line.npos;
+        out.error(
+            where, "", "not valid YAML: " + e.msg, tab ? "indent with spaces, not with tabs" : "");
     } catch (const too_deep&) {
     }
     return std::nullopt;
