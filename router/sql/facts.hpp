@@ -127,6 +127,8 @@ std::string quote_identifier(std::string_view name);
 std::string quote_literal(std::string_view text);
 
 // ---- CREATE TABLE, read for a move (both dialects) ----
+// Names are as PostgreSQL would have them: lower case unless quoted, "s.t" if a schema other than
+// public is named. The engine keeps the case of the text: written_name.
 struct column_definition {
     std::string name;
     std::string type;  // as written
@@ -138,6 +140,7 @@ struct column_definition {
     std::vector<std::string> checks;        // expressions
     std::optional<std::string> references;  // text of the REFERENCES clause
     std::optional<std::string> collation;
+    std::string written_name;  // as `name`, but in the case of the text also without quotes
 };
 struct table_definition {
     std::string name;
@@ -149,6 +152,7 @@ struct table_definition {
     std::vector<std::string> checks;
     std::vector<std::string> foreign_keys;    // text
     std::vector<std::string> not_understood;  // anything else, verbatim
+    std::string written_name;  // as `name`, but in the case of the text also without quotes
 };
 // What a list of DDL statements amounts to, in order: CREATE TABLE, ALTER TABLE (ADD COLUMN, DROP
 // COLUMN, RENAME), DROP TABLE, CREATE UNIQUE INDEX. What it cannot follow lands in `not_followed`.
