@@ -1,0 +1,100 @@
+// One client connection: owns the session, its sockets and timers, and drives it.
+//
+// After every event pump() performs the session's actions, writes what it has to say, and reads
+// from the sides it wants to hear. At most one read and one write is in flight on a socket.
+// Reading is "wait until readable, then read into the thread's buffer": no buffer of its own waits
+// with an idle connection. THREADS: one, that of its io_context; post_...() may be called from any.
+// OWNERSHIP: pending operations hold it; close() ends them all, and it goes away with the last.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "router/net/dialer.hpp"
+#include "router/net/shared.hpp"
+#include "router/net/surroundings.hpp"
+#include "router/net/types.hpp"
+
+namespace hotlane::net {
+
+class worker;
+
+class connection : public std::enable_shared_from_this<connection> {
+  public:
+    connection(worker& on, stream client, const peer& from);
+
+    void start();
+    void poke(const std::string& tool);  // on_route_changed if it is this tool's
+    void shut_down();
+    void close();  // now, whatever is owed
+    // Called every tick: a client that is not being read must still be noticed when it goes.
+    void check_client_gone();
+
+    // A cancel for the statement that runs here now. `done` is called once, on this thread, when
+    // the home has taken it (or cannot).
+    void post_cancel(std::function<void()> done);
+
+  private:
+    struct link {
+        explicit link(stream s, const peer& to) : socket(std::move(s)), at(to) {}
+        stream socket;
+        peer at;
+        bool reading{false};
+        bool writing{false};
+        bool eof{false};
+    };
+    using link_ptr = std::shared_ptr<link>;
+
+    // ---- connection.cpp ----
+    void pump();
+    void perform(const session::action& action);
+    void arm(session::timer which, milliseconds after);
+    void ended();
+    void linger();
+    void drain_client();
+
+    // ---- client.cpp ----
+    void read_client();
+    void client_readable();
+    void write_client();
+    void client_lost();
+
+    // ---- link.cpp ----
+    void open_link(std::uint64_t generation);
+    void link_connected(stream socket, const peer& at);
+    void drop_link();
+    void read_link();
+    void link_readable(const link_ptr& from);
+    void write_link();
+    void link_broken(const link_ptr& from, error_code error);
+
+    // ---- cancel.cpp ----
+    void forward_cancel(const session::forward_cancel& asked);
+    void cancel_here(std::function<void()> done);
+
+    worker& worker_;
+    shared& all_;
+    surroundings surroundings_;
+    session::session session_;
+    stream client_;
+    bool client_reading_{false};
+    bool client_writing_{false};
+    bool client_eof_{false};
+    bool closing_{false};    // the session said close_client: flush, linger, close
+    bool flushing_{false};   // the last words are being written, against the clock
+    bool lingering_{false};  // our side is shut; the client's end is awaited
+    bool closed_{false};
+    bool pumping_{false};
+    bool again_{false};
+    link_ptr link_;
+    std::shared_ptr<dialer> dialer_;
+    std::uint64_t link_generation_{0};
+    steady::time_point last_dial_{};
+    int dials_in_a_row_{0};
+    std::array<std::optional<timer>, 4> timers_;
+    std::array<std::uint64_t, 4> timer_serials_{};
+    timer closer_;
+};
+
+}  // namespace hotlane::net
