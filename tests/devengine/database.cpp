@@ -70,12 +70,13 @@ database::database(database_options where, costs cost) : where_(std::move(where)
     must(writer_.get(), "PRAGMA journal_mode = WAL");
     configure(writer_.get(), writer_access_);
     // The number of the last change lives in the file's header and changes with the data.
-    queued_ = durable_ =
+    queued_ = synced_ = durable_ =
         static_cast<std::uint64_t>(ask_number(writer_.get(), "PRAGMA user_version"));
     must(writer_.get(), "PRAGMA user_version = " + std::to_string(durable_));  // makes the log file
     refresh_facts();
     wal_ = ::open((where_.file.string() + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
     sqlite3_preupdate_hook(writer_.get(), &database::on_change, this);
+    checkpointer_ = open_reader(checkpointer_access_);
     committer_ = std::thread([this] { make_durable(); });
 }
 
@@ -158,28 +159,46 @@ void database::wait_durable(std::uint64_t number) {
     durable_changed_.wait(lock, [&] { return durable_ >= number; });
 }
 
+// Syncs whatever was queued meanwhile as one batch; batches overlap, as uploads do, and each is
+// acknowledged when its latency is over.
 void database::make_durable() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        work_.wait(lock, [&] { return stopping_ || queued_ > durable_; });
-        if (queued_ == durable_) return;
-        const auto batch = queued_;
-        const auto commits = commits_queued_;
-        const auto begun = std::chrono::steady_clock::now();
+        const auto ready = [&] { return stopping_ || queued_ > synced_; };
+        if (batches_in_flight_.empty())
+            work_.wait(lock, ready);
+        else
+            work_.wait_until(lock, batches_in_flight_.front().due, ready);
+        if (queued_ > synced_) sync_batch(lock);
+        acknowledge_due();
+        if (stopping_ && queued_ == durable_) return;
+        if (batches_ < checkpoint_at_) continue;
+        checkpoint_at_ = batches_ + batches_per_checkpoint;
         lock.unlock();
-        if (wal_ >= 0) ::fdatasync(wal_);
-        std::this_thread::sleep_until(begun + cost_.commit_latency);
+        sqlite3_wal_checkpoint_v2(
+            checkpointer_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
         lock.lock();
-        durable_ = batch;
-        commits_ = commits;
-        const bool checkpoint = ++batches_ % batches_per_checkpoint == 0;
+    }
+}
+
+void database::sync_batch(std::unique_lock<std::mutex>& lock) {
+    const auto due = std::chrono::steady_clock::now() + cost_.commit_latency;
+    const batch next{.number = queued_, .commits = commits_queued_, .due = due};
+    lock.unlock();
+    if (wal_ >= 0) ::fdatasync(wal_);
+    lock.lock();
+    synced_ = next.number;
+    ++batches_;
+    batches_in_flight_.push_back(next);
+}
+
+void database::acknowledge_due() {
+    const auto now = std::chrono::steady_clock::now();
+    while (!batches_in_flight_.empty() && batches_in_flight_.front().due <= now) {
+        durable_ = batches_in_flight_.front().number;
+        commits_ = batches_in_flight_.front().commits;
+        batches_in_flight_.pop_front();
         durable_changed_.notify_all();
-        if (!checkpoint) continue;
-        lock.unlock();
-        access_list unused;
-        const auto own = open_reader(unused);
-        sqlite3_wal_checkpoint_v2(own.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-        lock.lock();
     }
 }
 

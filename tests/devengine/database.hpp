@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -81,6 +83,11 @@ class database {
         std::int64_t rowid;
         int rows;  // -1, 0, +1
     };
+    struct batch {
+        std::uint64_t number;
+        std::uint64_t commits;
+        std::chrono::steady_clock::time_point due;
+    };
     struct table_log {
         std::unordered_map<std::int64_t, std::uint64_t> written;
         std::uint64_t last_insert{0};
@@ -102,11 +109,15 @@ class database {
                              const std::string& from,
                              const std::string& to);
     void make_durable();  // the committer thread
+    void sync_batch(std::unique_lock<std::mutex>& lock);
+    void acknowledge_due();
 
     database_options where_;
     costs cost_;
     db_handle writer_;
     access_list writer_access_;
+    access_list checkpointer_access_;
+    db_handle checkpointer_;  // of the committer thread
     lane lane_;
     int wal_{-1};
 
@@ -119,10 +130,13 @@ class database {
     std::condition_variable durable_changed_;
     std::condition_variable work_;
     std::uint64_t queued_{0};   // the last number whose records were written
+    std::uint64_t synced_{0};   // the last number whose records are on disk
     std::uint64_t durable_{0};  // the last number that was acknowledged
     std::uint64_t commits_queued_{0};
     std::uint64_t commits_{0};
     std::uint64_t batches_{0};
+    std::uint64_t checkpoint_at_{0};
+    std::deque<batch> batches_in_flight_;
     std::uint64_t records_{0};
     std::multiset<std::uint64_t> snapshots_;
     std::map<std::string, table_log> log_;
