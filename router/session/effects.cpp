@@ -1,0 +1,159 @@
+// What a statement has done once the home says that it succeeded: parameters, pins, DDL, prepared
+// statements. Nothing is believed before CommandComplete.
+#include <algorithm>
+
+#include "router/session/implementation.hpp"
+
+namespace hotlane::session {
+namespace {
+
+std::string_view text_of(const sql::statement& statement, std::string_view sql) {
+    const auto end = std::min<std::size_t>(statement.end, sql.size());
+    const auto begin = std::min<std::size_t>(statement.begin, end);
+    return sql.substr(begin, end - begin);
+}
+
+}  // namespace
+
+bool ends_block(sql::kind what) noexcept {
+    return what == sql::kind::commit || what == sql::kind::rollback;
+}
+
+bool writes_data(const sql::statement& statement) noexcept {
+    using sql::kind;
+    static constexpr kind harmless[] = {kind::empty,
+                                        kind::begin,
+                                        kind::commit,
+                                        kind::rollback,
+                                        kind::savepoint,
+                                        kind::release,
+                                        kind::rollback_to,
+                                        kind::set,
+                                        kind::set_local,
+                                        kind::reset,
+                                        kind::show,
+                                        kind::listen,
+                                        kind::unlisten,
+                                        kind::set_role,
+                                        kind::set_transaction,
+                                        kind::set_session_characteristics,
+                                        kind::deallocate,
+                                        kind::deallocate_all,
+                                        kind::discard_all};
+    return statement.may_write &&
+           std::find(std::begin(harmless), std::end(harmless), statement.what) ==
+               std::end(harmless);
+}
+
+// A CommandComplete for the front entry.
+void session::implementation::command_complete(std::string_view tag) {
+    auto& front = owed_.front();
+    if (front.what == owes::query) {
+        const auto index = front.done++;
+        if (!front.facts || index >= front.facts->statements.size()) return;
+        const auto facts = front.facts;  // what follows may clear what holds it
+        const auto text = front.text;
+        succeeded(facts->statements[index], text ? std::string_view(*text) : "", tag);
+    } else if (front.what == owes::execute && front.statement && front.statement->facts) {
+        const auto statement = front.statement;
+        for (const auto& one : statement->facts->statements)
+            succeeded(one, statement->sql, tag);
+    } else if (front.what == owes::execute && !in_block_) {
+        implicit_wrote_ = true;  // nobody knows what it was
+    }
+}
+
+void session::implementation::succeeded(const sql::statement& statement,
+                                        std::string_view sql,
+                                        std::string_view tag) {
+    using sql::kind;
+    using change = pending_change::kind;
+    const auto what = statement.what;
+    if (what == kind::begin) {
+        in_block_ = true;
+    } else if (what == kind::commit || what == kind::prepare_transaction) {
+        // COMMIT of a failed transaction says ROLLBACK.
+        if (tag.starts_with("ROLLBACK"))
+            state_.rollback();
+        else
+            commit_state();
+        in_block_ = statement.chain;
+    } else if (what == kind::rollback) {
+        state_.rollback();
+        in_block_ = statement.chain;
+    } else if (what == kind::savepoint) {
+        state_.note({.what = change::savepoint, .name = statement.name});
+    } else if (what == kind::release) {
+        state_.release(statement.name);
+    } else if (what == kind::rollback_to) {
+        state_.rollback_to(statement.name);
+    } else if (what == kind::deallocate) {
+        statements_.erase(statement.name);
+    } else if (what == kind::deallocate_all) {
+        clear_statements();
+        state_.note({.what = change::drop_pin, .reason = pin::sql_prepare});
+    } else if (what == kind::discard_all) {
+        clear_statements();
+        state_.note({.what = change::reset_all});
+        state_.note({.what = change::clear_pins});
+    } else if (what == kind::ddl && !statement.temporary) {
+        state_.note({.what = change::ddl, .sql = std::string(text_of(statement, sql))});
+    }
+    parameter_set(statement, text_of(statement, sql));
+    note_pins(statement);
+    if (!in_block_ && writes_data(statement)) implicit_wrote_ = true;
+    if (!in_block_ && what == kind::prepare_transaction) implicit_wrote_ = false;
+}
+
+void session::implementation::parameter_set(const sql::statement& statement, std::string_view sql) {
+    using change = pending_change::kind;
+    if (statement.what == sql::kind::set_local || statement.what == sql::kind::discard_all) return;
+    if (statement.what == sql::kind::set_session_characteristics && !statement.parameter) {
+        state_.note({.what = change::set,
+                     .name = std::string(characteristics_key),
+                     .sql = std::string(sql)});
+        return;
+    }
+    if (!statement.parameter || statement.parameter->local) return;
+    const auto& parameter = *statement.parameter;
+    if (statement.what == sql::kind::reset || !parameter.value) {
+        const bool all = parameter.name == "all";
+        state_.note({.what = all ? change::reset_all : change::reset, .name = parameter.name});
+    } else {
+        state_.note({.what = change::set, .name = parameter.name, .sql = parameter.sql});
+    }
+}
+
+// On the engine most of these do nothing, so they hold nobody there.
+void session::implementation::note_pins(const sql::statement& statement) {
+    using sql::kind;
+    const auto add = [&](pin reason) {
+        state_.note({.what = pending_change::kind::add_pin, .reason = reason});
+    };
+    if (statement.temporary) add(pin::temporary_object);
+    if (statement.changes_session) add(pin::other);
+    if (link_kind_ != policy::home_kind::postgres) return;
+    if (statement.takes_advisory_lock) state_.pin_now(pin::advisory_lock);  // no rollback undoes it
+    if (statement.what == kind::listen) add(pin::listen);
+    if (statement.what == kind::unlisten && (statement.name.empty() || statement.name == "*"))
+        state_.note({.what = pending_change::kind::drop_pin, .reason = pin::listen});
+    if (statement.what == kind::declare_cursor_hold) add(pin::holdable_cursor);
+    if (statement.what == kind::prepare) state_.pin_now(pin::sql_prepare);
+    if (statement.what == kind::set_role) add(pin::role);
+}
+
+void session::implementation::commit_state() {
+    state_.commit(ddl_);
+    for (const auto& sql : ddl_)
+        env_.ddl_seen(sql);
+    ddl_.clear();
+    if (state_.hit_limit()) env_.count_limit_hit("parameters_per_client");
+}
+
+void session::implementation::clear_statements() {
+    statements_.clear();
+    portals_.clear();
+    unnamed_portal_.reset();
+}
+
+}  // namespace hotlane::session

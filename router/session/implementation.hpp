@@ -1,0 +1,280 @@
+// The parts of one session, private to this folder. Each group of functions has a file of its own:
+//
+//   startup.cpp      the client's first packets, up to the link
+//   link.cpp         opening a link, logging in to the home, retries
+//   replay.cpp       giving a new link the state that the client believes in
+//   client_side.cpp  messages of the client
+//   extended.cpp     Parse, Bind, Describe, Close, Execute, Sync and COPY of the client
+//   home_side.cpp    messages of the home
+//   effects.cpp      what a statement did once it has succeeded
+//   boundary.cpp     where transactions begin and end: gate, route, hold
+//   isolation.cpp    rule 9: at which level a transaction begins
+//   failure.cpp      losses, and what may have been committed
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "router/session/outbox.hpp"
+#include "router/session/owed.hpp"
+#include "router/session/scram.hpp"
+#include "router/session/session.hpp"
+#include "router/session/statements.hpp"
+#include "router/session/texts.hpp"
+#include "router/session/tracked.hpp"
+#include "router/wire/message.hpp"
+
+namespace hotlane::session {
+
+enum class phase : std::uint8_t { first_packet, first_link, relaying, ended };
+enum class link_phase : std::uint8_t { none, opening, login, retrying, replaying, ready };
+// What the session knows of the transaction state after everything it has sent.
+enum class forecast : std::uint8_t { idle, in_block, unsure };
+enum class level : std::uint8_t { unknown, read_committed, repeatable_read, serializable };
+// What became of one frame of the client.
+enum class verdict : std::uint8_t { taken, wait };
+enum class passage : std::uint8_t { go, wait, refused };
+
+// One frame of the client, perhaps not all of it yet.
+struct client_frame {
+    char tag{};
+    std::string_view at_hand;  // header and what has come of the body
+    std::string_view rest;     // from this frame on, everything at hand
+    std::size_t total{};       // header and body
+    bool complete{false};
+
+    [[nodiscard]] std::string_view body() const noexcept {
+        return at_hand.substr(wire::header_size);
+    }
+};
+
+// Whether a statement could leave something behind at the home (transaction control cannot).
+[[nodiscard]] bool writes_data(const sql::statement& statement) noexcept;
+[[nodiscard]] bool ends_block(sql::kind what) noexcept;  // COMMIT, ROLLBACK
+[[nodiscard]] bool is_continuation(char tag) noexcept;   // begins no transaction: COPY data, Flush
+// Under this name a SET SESSION CHARACTERISTICS is remembered.
+inline constexpr std::string_view characteristics_key = "session characteristics";
+
+class session::implementation {
+  public:
+    implementation(environment& env, const bounds& limits, bool client_is_local)
+        : env_(env),
+          limits_(limits),
+          client_is_local_(client_is_local),
+          state_(limits.parameters) {}
+
+    // ---- session.cpp ----
+    void client_bytes(std::string_view bytes);
+    void client_eof();
+    void link_bytes(std::string_view bytes);
+    void timer_fired(timer which);
+    void act(action what);
+    void pump();  // takes what can be taken of the queued client bytes
+    void settle() {
+        to_client_.settle();
+        to_link_.settle();
+    }
+    [[nodiscard]] bool wants_client() const noexcept;
+    [[nodiscard]] bool wants_link() const noexcept;
+
+    // ---- startup.cpp ----
+    std::size_t take_first_packets(std::string_view bytes);
+    void refuse_startup_bytes(std::string_view packet);
+    void take_startup(const wire::startup_message& message);
+    bool note_startup_parameters(const wire::startup_message& message);
+    void finish_startup();  // the first link is ready
+
+    // ---- link.cpp ----
+    void start_link();
+    void link_opened();
+    void link_failed(std::string_view why);
+    void login_bytes(std::string_view bytes);
+    bool login_message(char tag, std::string_view body);  // false: the login is over or refused
+    void authenticate(std::string_view body);
+    void answer_sasl(const wire::authentication& request);
+    void login_error(std::string_view body);
+    void login_ready();
+    void retry_link(std::string_view why);
+    void give_up_link(const refusal& why);
+    void link_is_ready();
+    void drop_link(bool polite);
+
+    // ---- replay.cpp ----
+    void start_replay();
+    void replay_reply(char tag, std::string_view body);
+    void forward_changed_status();
+    void note_status(std::string_view name, std::string_view value);
+
+    // ---- client_side.cpp ----
+    std::size_t take_client(std::string_view bytes);
+    verdict take_frame(const client_frame& frame);
+    verdict take_message(const client_frame& frame);
+    bool check_frame(const client_frame& frame);
+    bool needs_all(const client_frame& frame) const;
+    bool discard_refused(const client_frame& frame);
+    void pass(const client_frame& frame);
+    void take_query(const client_frame& frame);
+    void take_function_call(const client_frame& frame);
+    void terminate();
+    std::shared_ptr<const sql::facts> facts_of(std::string_view sql);
+    void note_sent(const sql::facts* facts, std::string_view sql);
+    void note_write(const sql::statement& statement, std::string_view sql);
+
+    // ---- extended.cpp ----
+    bool take_extended(const client_frame& frame);  // false: the session has ended
+    void take_parse(const client_frame& frame);
+    void take_bind(const client_frame& frame);
+    void take_target(const client_frame& frame);
+    void take_execute(const client_frame& frame);
+    void take_sync(const client_frame& frame);
+    void take_copy(const client_frame& frame);
+    bool remember(std::string_view body, owed& entry);
+    void set_portal(std::string_view name, const std::shared_ptr<prepared>& statement);
+    std::shared_ptr<prepared> portal(std::string_view name) const;
+    void poison(owed entry, char tag);
+    std::shared_ptr<const std::string> standing_refusal(const prepared& statement) const;
+
+    // ---- home_side.cpp ----
+    std::size_t take_home(std::string_view bytes);
+    bool take_home_message(const wire::scanned& frame, std::string_view whole);
+    bool streams(char tag) const noexcept;
+    bool expected(char tag);
+    void take_reply(char tag, std::string_view body, std::string_view whole);
+    void take_ready(std::string_view body, std::string_view whole);
+    void take_error(std::string_view body, std::string_view whole);
+    void give_error(wire::error_fields& fields, std::string_view whole);
+    void skip_to_sync();
+    void forget_skipped(const owed& entry);
+    void copy_in_opened();
+    void note_description(char tag, std::string_view body);
+    void take_idle_error(std::string_view body, std::string_view whole);
+    void pop_copy_ends();
+
+    // ---- effects.cpp ----
+    void command_complete(std::string_view tag);
+    void succeeded(const sql::statement& statement, std::string_view sql, std::string_view tag);
+    void parameter_set(const sql::statement& statement, std::string_view sql);
+    void note_pins(const sql::statement& statement);
+    void commit_state();
+    void clear_statements();
+
+    // ---- boundary.cpp ----
+    passage begin(const client_frame& frame);
+    passage pass_route();
+    passage refuse(const client_frame& frame, const refusal& why);
+    passage next_in_pipeline(const client_frame& frame);
+    void released();
+    void hold_failed(std::string_view why);
+    [[nodiscard]] bool at_boundary() const noexcept;
+    void after_home();  // is the transaction over? Then the next may begin
+    void end_transaction();
+    void leave_gate();
+    void route_changed();
+    void shut_down();
+
+    // ---- isolation.cpp ----
+    void set_isolation(const client_frame& frame);
+    std::optional<level> level_for(const client_frame& frame);
+    std::optional<level> level_for_query(const sql::facts& facts) const;
+    std::optional<level> level_for_batch(std::string_view bytes);
+    void note_isolation(const sql::statement& statement);
+    void note_startup_isolation();
+    [[nodiscard]] bool client_sets_level() const;
+
+    // ---- failure.cpp ----
+    void link_lost(std::string_view why);
+    void broken_home(std::string_view why);
+    void fatal(const refusal& why);
+    void end(bool polite_to_link = false);
+    [[nodiscard]] bool may_have_committed() const;
+    [[nodiscard]] bool query_may_commit(const owed& entry, bool& block) const;
+    [[nodiscard]] bool execute_may_commit(const owed& entry, bool& block, bool& pending) const;
+
+    // ---- surroundings ----
+    environment& env_;
+    const bounds limits_;
+    const bool client_is_local_;
+    time_point now_{};  // of the event being handled
+    std::vector<action> actions_;
+    outbox to_client_;
+    outbox to_link_;
+
+    // ---- the client ----
+    phase phase_{phase::first_packet};
+    std::string inbox_;             // client bytes not yet taken
+    std::size_t client_rest_{0};    // of a message that is passing in parts
+    bool client_discards_{false};   // that message is not passed but thrown away
+    bool client_eof_{false};        // it will send no more
+    bool terminated_{false};        // it said so; whatever follows is no message
+    bool frame_incomplete_{false};  // the queued bytes are less than one message
+    int ssl_requests_{0}, gss_requests_{0};
+    std::vector<std::pair<std::string, std::string>> startup_;  // its parameters, to be relayed
+    std::string user_, database_, application_name_;
+    tool_facts tool_;
+    bool shutting_down_{false};
+
+    // ---- the link ----
+    link_phase link_{link_phase::none};
+    policy::home_kind link_kind_{policy::home_kind::engine};
+    std::uint64_t link_generation_{0};
+    std::string link_inbox_;
+    std::size_t link_rest_{0};
+    bool link_swallows_{false};  // the message that is coming in parts is hidden
+    std::optional<scram_client> scram_;
+    int sasl_step_{0};
+    bool login_done_{false};
+    link_key key_;
+    std::string secret_;    // ours, as told to the client
+    std::string greeting_;  // what the first login is to tell the client
+    std::optional<time_point> link_deadline_;
+    std::string retry_reason_;                                      // why the last try failed
+    std::vector<std::pair<std::string, std::string>> told_status_;  // to the client
+    std::vector<std::pair<std::string, std::string>> link_status_;  // by a new link
+
+    // ---- the transaction ----
+    bool inside_{false};  // the gate
+    bool begun_{false};   // and the link is right: messages flow
+    bool held_{false};
+    std::optional<refusal> refusal_;  // what the queued first message is to be told
+    bool refusing_{false};            // an extended batch was refused: discard up to Sync
+    int cancels_{0};
+    owed_queue owed_;
+    wire::transaction_status status_{wire::transaction_status::idle};
+    bool in_block_{false};        // as far as replies tell, also between two ReadyForQuery
+    bool unsynced_{false};        // extended messages sent since the last Sync
+    bool skipping_{false};        // the home skips to a Sync that the client has not sent yet
+    bool copy_in_{false};         // the home waits for CopyData
+    bool implicit_wrote_{false};  // an executed write waits for the Sync that commits it
+    forecast forecast_{forecast::idle};
+    int pipelined_{0};  // transactions sent in this pass through the gate
+    bool wrote_{false}, conflict_{false}, unknown_{false};
+    int errors_{0};
+    std::string table_, sample_;
+
+    // ---- the session's state ----
+    tracked_state state_;
+    statement_memory statements_;
+    std::vector<std::pair<std::string, std::shared_ptr<prepared>>> portals_;
+    std::shared_ptr<prepared> unnamed_portal_;
+    std::vector<std::string> ddl_;
+    level link_level_{level::unknown};
+    bool startup_level_{false};    // the client's startup packet sets its own isolation
+    bool level_in_flight_{false};  // a statement that may change the default level was sent
+
+    struct {
+        const char* at{nullptr};
+        std::size_t size{0};
+        std::shared_ptr<const sql::facts> facts;
+    } memo_;  // the statement looked at last, in the caller's buffer
+};
+
+inline constexpr int pipelined_max = 64;         // transactions in one pass through the gate
+inline constexpr std::size_t owed_max = 65'536;  // replies outstanding before the client waits
+inline constexpr std::size_t small_message_max = 10'000;  // PostgreSQL's PQ_SMALL_MESSAGE_LIMIT
+inline constexpr std::size_t sample_bytes_max = 1'000;
+inline constexpr std::size_t portals_max = 1'000;
+
+}  // namespace hotlane::session

@@ -1,0 +1,121 @@
+#include "router/session/tracked.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace hotlane::session {
+
+std::string_view to_string(pin reason) noexcept {
+    switch (reason) {
+        case pin::none:
+            return "none";
+        case pin::listen:
+            return "LISTEN";
+        case pin::temporary_object:
+            return "temporary object";
+        case pin::advisory_lock:
+            return "session advisory lock";
+        case pin::holdable_cursor:
+            return "holdable cursor";
+        case pin::sql_prepare:
+            return "SQL-level PREPARE";
+        case pin::role:
+            return "SET ROLE or SET SESSION AUTHORIZATION";
+        case pin::unreadable:
+            return "a statement too long to be read";
+        case pin::other:
+            return "more session state than is remembered";
+    }
+    return "unknown";
+}
+
+void tracked_state::note(pending_change change) {
+    if (pending_.size() >= pending_max) {
+        // What is not remembered cannot be restored elsewhere.
+        pin_now(pin::other);
+        hit_limit_ = true;
+        return;
+    }
+    pending_.push_back(std::move(change));
+}
+
+std::size_t tracked_state::find_savepoint(std::string_view name) const noexcept {
+    for (std::size_t i = pending_.size(); i-- > 0;)
+        if (pending_[i].what == pending_change::kind::savepoint && pending_[i].name == name)
+            return i;
+    return none_found;
+}
+
+void tracked_state::release(std::string_view savepoint) {
+    const auto at = find_savepoint(savepoint);
+    if (at == none_found) return;
+    // Inner savepoints go with it; their changes stay.
+    const auto from = pending_.begin() + static_cast<std::ptrdiff_t>(at);
+    pending_.erase(std::remove_if(from,
+                                  pending_.end(),
+                                  [](const pending_change& change) {
+                                      return change.what == pending_change::kind::savepoint;
+                                  }),
+                   pending_.end());
+}
+
+void tracked_state::rollback_to(std::string_view savepoint) {
+    const auto at = find_savepoint(savepoint);
+    if (at != none_found) pending_.resize(at + 1);  // the savepoint itself stays
+}
+
+void tracked_state::commit(std::vector<std::string>& ddl) {
+    for (auto& change : pending_)
+        apply(change, ddl);
+    pending_.clear();
+}
+
+void tracked_state::apply(pending_change& change, std::vector<std::string>& ddl) {
+    switch (change.what) {
+        case pending_change::kind::set:
+            set(std::move(change.name), std::move(change.sql));
+            break;
+        case pending_change::kind::reset:
+            std::erase_if(parameters_, [&](const auto& one) { return one.first == change.name; });
+            break;
+        case pending_change::kind::reset_all:
+            parameters_.clear();
+            break;
+        case pending_change::kind::add_pin:
+            pin_now(change.reason);
+            break;
+        case pending_change::kind::clear_pins:
+            pins_ = 0;
+            break;
+        case pending_change::kind::drop_pin:
+            pins_ &= ~bit(change.reason);
+            break;
+        case pending_change::kind::ddl:
+            ddl.push_back(std::move(change.sql));
+            break;
+        case pending_change::kind::savepoint:
+            break;
+    }
+}
+
+void tracked_state::set(std::string name, std::string sql) {
+    const auto known = std::find_if(
+        parameters_.begin(), parameters_.end(), [&](const auto& one) { return one.first == name; });
+    if (known != parameters_.end()) {
+        known->second = std::move(sql);
+    } else if (parameters_.size() < parameters_max_) {
+        parameters_.emplace_back(std::move(name), std::move(sql));
+    } else {
+        pin_now(pin::other);
+        hit_limit_ = true;
+    }
+}
+
+pin tracked_state::pinned() const noexcept {
+    auto all = pins_;
+    for (const auto& change : pending_)
+        if (change.what == pending_change::kind::add_pin) all |= bit(change.reason);
+    return all == 0 ? pin::none : static_cast<pin>(std::countr_zero(all));
+}
+
+}  // namespace hotlane::session

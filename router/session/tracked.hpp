@@ -1,0 +1,77 @@
+// What a client has made of its session by SQL: parameters to be set again on a new link, pins that
+// forbid a new link, DDL to be reported. All of it is transactional, as at the home: it takes
+// effect with the commit and is undone by a rollback or a ROLLBACK TO.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "router/session/session.hpp"
+
+namespace hotlane::session {
+
+// One change that is not yet committed.
+struct pending_change {
+    enum class kind : std::uint8_t {
+        set,    // name, sql
+        reset,  // name
+        reset_all,
+        add_pin,     // reason
+        clear_pins,  // DISCARD ALL
+        drop_pin,    // reason
+        ddl,         // sql
+        savepoint,   // name
+    } what{};
+    std::string name;
+    std::string sql;
+    pin reason{pin::none};
+};
+
+class tracked_state {
+  public:
+    explicit tracked_state(std::size_t parameters_max) : parameters_max_(parameters_max) {}
+
+    // Of a statement that succeeded, inside the open transaction.
+    void note(pending_change change);
+    void release(std::string_view savepoint);
+    void rollback_to(std::string_view savepoint);
+    // The end of the transaction. `ddl` receives the DDL that is now in force.
+    void commit(std::vector<std::string>& ddl);
+    void rollback() noexcept { pending_.clear(); }
+    [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
+
+    // What no rollback undoes.
+    void pin_now(pin reason) noexcept { pins_ |= bit(reason); }
+
+    // The first reason, those of open transactions included; none: the session may move.
+    [[nodiscard]] pin pinned() const noexcept;
+    [[nodiscard]] bool hit_limit() const noexcept { return hit_limit_; }
+    // name and SQL text, in the order in which they were first set
+    [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& parameters()
+        const noexcept {
+        return parameters_;
+    }
+
+  private:
+    static std::uint32_t bit(pin reason) noexcept {
+        return reason == pin::none ? 0U : 1U << static_cast<unsigned>(reason);
+    }
+    void apply(pending_change& change, std::vector<std::string>& ddl);
+    void set(std::string name, std::string sql);
+    std::size_t find_savepoint(std::string_view name) const noexcept;
+
+    static constexpr std::size_t pending_max = 10'000;
+    static constexpr std::size_t none_found = static_cast<std::size_t>(-1);
+
+    std::size_t parameters_max_;
+    std::vector<std::pair<std::string, std::string>> parameters_;
+    std::vector<pending_change> pending_;
+    std::uint32_t pins_{0};
+    bool hit_limit_{false};
+};
+
+}  // namespace hotlane::session
