@@ -1,0 +1,1 @@
+WITH x AS (DELETE FROM t RETURNING *) SELECT E'\'', $$;$$, "a""b" /* /* */ */ FROM x;

@@ -1,0 +1,1 @@
+BEGIN; UPDATE t SET n = n + 1 WHERE id = 1; SELECT set_config('a', 'b', false); COMMIT
