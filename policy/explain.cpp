@@ -24,7 +24,7 @@ std::string line_of(const measure& m) {
                        figure(m.threshold, m.unit),
                        margin < 0 ? "under by" : "over by",
                        figure(margin < 0 ? -margin : margin, m.unit),
-                       m.passed ? "" : ", speaks against");
+                       m.passed ? "" : ", not passed");
 }
 
 std::string line_of(const window& w, time_point now) {

@@ -256,6 +256,12 @@ void add_evidence(decision& made, const row& taken, const context& at) {
     made.found = at.seen.found;
 }
 
+// Which of the two ways led into `flagged`.
+std::string_view way_of(const proof& by) {
+    if (by.by_lane && by.by_aborts) return ": they queue for the lane, and many come to nothing";
+    return by.by_lane ? ": they queue for the lane" : ": many come to nothing";
+}
+
 decision make_decision(const row& taken,
                        const context& at,
                        const std::string& tool,
@@ -274,6 +280,7 @@ decision make_decision(const row& taken,
     if (by) made.reason += ": " + by.text;
     if (!at.what.who.empty()) made.reason += fmt::format(" (by {})", at.what.who);
     if (!at.what.text.empty()) made.reason += ": " + at.what.text;
+    if (taken.then == effect::flag) made.reason += way_of(at.seen.enter);
     made.would_change = taken.would_change;
     made.done = done_text(taken, at);
     made.advice = taken.then == effect::advise_shard;

@@ -170,7 +170,7 @@ using r = report;
 constexpr auto table = std::to_array<row>({
     // a window, at home on the engine
     {watching, e::window, is_hot, s::flagged, d::flag, r::always, false, "flag",
-     "writers wait for each other, in enough windows and over all of them together",
+     "its writers get in each other's way, in enough windows and over all of them together",
      "fewer hot windows, or pooled rates under the thresholds"},
     {watching, e::window, nullptr, stay, d::none, r::silent, false, "watch", "", ""},
 

@@ -15,9 +15,9 @@ struct settings {
     mode act_mode{mode::observe};
 
     struct window_settings {
-        duration length{5'000};          // one window
-        int hot_of{3};                   // k: windows that must be hot ...
-        int out_of{4};                   // n: ... of the last n that carried load
+        duration length{2'500};          // one window
+        int hot_of{4};                   // k: windows that must be hot ...
+        int out_of{6};                   // n: ... of the last n that carried load
         std::uint64_t min_acquires{50};  // fewer in a window: idle
         duration proof_min{10'000};      // proof never takes less (lower bound 10 s, enforced)
         int age_max{12};  // windows older than this many lengths prove nothing (at least 3 n)
@@ -63,7 +63,7 @@ struct settings {
 
     struct return_settings {
         bool enabled{true};
-        int calm_windows{12};           // in a row, each under real load
+        int calm_windows{24};           // in a row, each under real load
         std::uint64_t min_writes{10};   // a window with fewer proves nothing
         double lane_use_max{0.2};       // writes/s times durable latency, far below one
         duration lookback{86'400'000};  // the busiest window in it counts too

@@ -88,8 +88,8 @@ proof_size size_of_proof(const settings& with) noexcept {
     const int k = std::clamp(w.hot_of, 1, n);
     proof_size size;
     size.covered_min = std::max(w.proof_min, proof_floor);
-    size.wanted = std::max(n, divide_up(size.covered_min.count(), length));
-    size.needed = divide_up(std::int64_t{k} * size.wanted, n);
+    size.needed = std::max(k, divide_up(size.covered_min.count(), length));
+    size.wanted = divide_up(std::int64_t{n} * size.needed, k);
     return size;
 }
 
@@ -110,23 +110,25 @@ proof prove(const std::vector<window>& windows,
     made.wanted = size.wanted;
     made.over = thresholds_of(with, at, commit_latency);
 
-    // Sampling jitter may leave n windows just short of the time wanted: look at one more then.
     for (auto w = windows.rbegin(); w != windows.rend() && w->from >= oldest; ++w) {
-        if (std::ssize(made.windows) >= size.wanted && made.covered >= size.covered_min) break;
+        if (std::ssize(made.windows) >= size.wanted) break;
         if (w->quality != window_quality::good) continue;
         made.windows.push_back(*w);
-        made.covered += w->to - w->from;
-        (judge(*w, made.over, at) == verdict::hot ? made.hot : made.calm) += 1;
+        const bool is_hot_one = judge(*w, made.over, at) == verdict::hot;
+        (is_hot_one ? made.hot : made.calm) += 1;
+        (is_hot_one ? made.hot_for : made.calm_for) += w->to - w->from;
     }
     std::reverse(made.windows.begin(), made.windows.end());
     made.pooled = pool(made.windows);
     made.by_lane = is_lane_hot(made.pooled, made.over);
     made.by_aborts = is_abort_hot(made.pooled, made.over);
 
-    if (made.windows.empty() || made.covered < size.covered_min) return made;
+    if (made.windows.empty()) return made;
     const verdict together = judge(made.pooled, made.over, at);
-    if (made.hot >= size.needed && (made.by_lane || made.by_aborts)) made.standing = verdict::hot;
-    if (made.calm >= size.needed && together == verdict::calm) made.standing = verdict::calm;
+    const bool is_hot_proven = made.hot >= size.needed && made.hot_for >= size.covered_min;
+    const bool is_calm_proven = made.calm >= size.needed && made.calm_for >= size.covered_min;
+    if (is_hot_proven && (made.by_lane || made.by_aborts)) made.standing = verdict::hot;
+    if (is_calm_proven && together == verdict::calm) made.standing = verdict::calm;
     return made;
 }
 

@@ -1,9 +1,10 @@
 // What one window says, and what several say together.
 //
-// The unit of proof: k of the last n good windows AND the rates pooled over them, covering at least
-// proof_min of load (never under 10 s, whatever the settings). Where n windows are shorter than
-// that, n grows until they cover it and k with it, in proportion. Windows that are not good are not
-// there: they change no count, but time passes and what is too old falls out.
+// The unit of proof: k of the last n good windows AND the rates pooled over the n. The windows that
+// agree must themselves cover at least proof_min (never under 10 s, whatever the settings): where k
+// windows are shorter than that, k grows until they cover it and n with it, in proportion. Windows
+// that are not good are not there: they change no count, but time passes and what is too old falls
+// out.
 #pragma once
 
 #include <vector>
@@ -41,9 +42,10 @@ struct proof {
     bool by_aborts{false};               // pooled abort rate is over
     int hot{};                           // of the windows looked at
     int calm{};
-    int needed{};        // k
-    int wanted{};        // n
-    duration covered{};  // load that they cover
+    int needed{};         // k
+    int wanted{};         // n
+    duration hot_for{};   // load that the hot ones cover
+    duration calm_for{};  // and the calm ones
     thresholds over;
     window pooled;
     std::vector<window> windows;  // good ones, oldest first
