@@ -29,7 +29,7 @@ TEST_CASE("a simple query goes to the home and its answer comes back byte for by
     REQUIRE(s.env().entered == 1);
     REQUIRE(s.env().left == 1);
     s.client(f::bytes('X'));
-    REQUIRE(s.to_link() == f::bytes('X'));
+    REQUIRE(s.farewell == f::bytes('X'));
     REQUIRE(s.client_closed);
 }
 

@@ -259,7 +259,10 @@ class script {
                 opened.push_back(open->generation);
                 link_out_.clear();
             } else if (std::holds_alternative<close_link>(one)) {
+                // As a driver does it: what is left goes to the old link or nowhere.
                 ++links_closed;
+                farewell.assign(machine->to_link());
+                machine->consume_to_link(farewell.size());
             } else if (const auto* armed = std::get_if<arm>(&one)) {
                 timers.emplace_back(armed->which, armed->after);
             } else if (const auto* cancel = std::get_if<forward_cancel>(&one)) {
@@ -301,6 +304,7 @@ class script {
     std::vector<std::uint64_t> opened;
     std::vector<std::pair<timer, milliseconds>> timers;
     std::vector<forward_cancel> cancels;
+    std::string farewell;  // last bytes to the link closed last
     int links_closed{0};
     bool client_closed{false};
 };
@@ -317,6 +321,18 @@ inline std::string tags(std::string_view bytes) {
             out += error ? "(" + error->sqlstate + ")" : "(bad)";
         }
         if (frame.header.tag == 'Z') out.push_back(frame.body[0]);
+        bytes.remove_prefix(frame.header.total_size());
+    }
+    return out;
+}
+
+// The same for what goes to a home, where E is Execute.
+inline std::string sent_tags(std::string_view bytes) {
+    std::string out;
+    while (!bytes.empty()) {
+        const auto frame = wire::scan_frame(bytes);
+        if (frame.status != wire::scan_status::complete) return out + "?";
+        out.push_back(frame.header.tag);
         bytes.remove_prefix(frame.header.total_size());
     }
     return out;
