@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
     duration_option(
         app, "--scan-cost", cost.write_scan, "a write's cost for each row of its table (0.9us)");
     duration_option(
-        app, "--update-cost", cost.update_base, "an UPDATE's own time in the lane (0.5ms)");
+        app, "--update-cost", cost.update_base, "an UPDATE's own time in the lane (0.2ms)");
+    duration_option(app, "--conflict-cost", cost.conflict, "a conflict's time in the lane (0.6ms)");
     duration_option(
         app, "--insert-cost", cost.inserted_row, "time in the lane for each new row (40us)");
     CLI11_PARSE(app, argc, argv);

@@ -9,6 +9,8 @@ namespace hotlane::devengine {
 
 namespace {
 
+constexpr std::chrono::microseconds cost_min{20};  // a shorter sleep lasts longer than that
+
 std::string message_of(sqlite3* handle) {
     return sqlite3_errmsg(handle);
 }
@@ -183,7 +185,7 @@ result<cursor> session::read(const statement& s, const std::vector<value>& param
     nanoseconds scan{0};
     for (const auto& table : access.reads)
         scan += home_.cost().read_scan * home_.facts_of(table).rows;
-    if (scan > std::chrono::microseconds(20)) std::this_thread::sleep_for(scan);
+    if (scan > cost_min) std::this_thread::sleep_for(scan);
     cursor answer(std::move(*prepared), "SELECT");
     answer.charge(home_.cost().returned_row);
     if (const auto opened = answer.open(handle); !opened) return tl::unexpected(opened.error());
@@ -197,6 +199,7 @@ result<cursor> session::write(const statement& s, const std::vector<value>& para
 // An autocommit write takes its snapshot when it arrives and then queues for the lane.
 result<cursor> session::write_alone(const statement& s, const std::vector<value>& parameters) {
     const auto snapshot = home_.take_snapshot();
+    spend_before_lane(s);
     if (!home_.enter(snapshot)) return plain_error("the engine is stopping");
     auto answer = run_in_lane(s, parameters);
     const auto collided = home_.take_conflict();
@@ -215,6 +218,7 @@ result<cursor> session::write_alone(const statement& s, const std::vector<value>
 
 result<cursor> session::write_in_block(const statement& s, const std::vector<value>& parameters) {
     begin_snapshot();
+    spend_before_lane(s);
     if (!enter_block()) return plain_error("the engine is stopping");
     const auto changes = home_.change_count();
     must(home_.writer(), "SAVEPOINT twill_statement");
@@ -242,11 +246,13 @@ result<cursor> session::run_in_lane(const statement& s, const std::vector<value>
     const auto inserted_table = s.tables.empty() ? std::string() : s.tables.front();
     auto answer = collect(handle, std::move(*prepared), s.verb);
     const auto conflict = fail("40001", "write conflict: row changed since the snapshot");
-    if (home_.has_conflict()) return conflict;
-    if (!answer) {
-        if (is_unique_failure(handle) && home_.inserted_since(inserted_table)) return conflict;
-        return answer;
+    const bool same_key =
+        !answer && is_unique_failure(handle) && home_.inserted_since(inserted_table);
+    if (home_.has_conflict() || same_key) {
+        std::this_thread::sleep_for(home_.cost().conflict);
+        return conflict;
     }
+    if (!answer) return answer;
     const auto changed = sqlite3_total_changes64(handle) - changes_before;
     // A single row costs this much anyway.
     if (s.verb == "INSERT" && changed > 1)
@@ -255,15 +261,26 @@ result<cursor> session::run_in_lane(const statement& s, const std::vector<value>
     return answer;
 }
 
-void session::spend_in_lane(const statement& s) const {
-    auto tables = home_.writer_access().reads;
-    const auto& changes = home_.writer_access().changes;
-    for (const auto& table : changes)
+nanoseconds session::scan_cost(const statement& s, const access_list& access) const {
+    auto tables = access.reads;
+    for (const auto& table : access.changes)
         if (s.verb != "INSERT" || home_.facts_of(table).keyed) tables.insert(table);
-    nanoseconds cost = s.verb == "INSERT" ? nanoseconds{0} : home_.cost().update_base;
+    nanoseconds cost{0};
     for (const auto& table : tables)
         cost += home_.cost().write_scan * home_.facts_of(table).rows;
-    if (cost > nanoseconds{0}) std::this_thread::sleep_for(cost);
+    return cost;
+}
+
+void session::spend_before_lane(const statement& s) {
+    if (!prepare(reader_.get(), access_, s.sql)) return;
+    const auto cost = scan_cost(s, access_) * (100 - home_.cost().scan_in_lane_percent) / 100;
+    if (cost > cost_min) std::this_thread::sleep_for(cost);
+}
+
+void session::spend_in_lane(const statement& s) const {
+    auto cost = scan_cost(s, home_.writer_access()) * home_.cost().scan_in_lane_percent / 100;
+    if (s.verb != "INSERT") cost += home_.cost().update_base;
+    if (cost > cost_min) std::this_thread::sleep_for(cost);
 }
 
 result<cursor> session::ddl(const statement& s) {

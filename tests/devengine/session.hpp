@@ -92,6 +92,8 @@ class session {
     bool enter_block();  // the first write of a transaction takes the lane
     void begin_snapshot();
     void end_block();
+    nanoseconds scan_cost(const statement& s, const access_list& access) const;
+    void spend_before_lane(const statement& s);
     void spend_in_lane(const statement& s) const;
     void fill_stats();
 
