@@ -28,7 +28,7 @@ void connection::open_link(std::uint64_t generation) {
     if (dials_in_a_row_ > 1) {
         const auto pause = dialer::pause_min * (1 << (dials_in_a_row_ - 2));
         const auto jitter = std::uniform_int_distribution<int>(50, 100)(worker_.dice());
-        plan.first = std::min(pause, dialer::pause_max) * jitter / 100;
+        plan.first = std::min(pause, dialer::pause_max / 2) * jitter / 100;
     }
     if (link_generation_ != 0 && link_generation_ != generation) {
         surroundings_.tool()->counted.switched.fetch_add(1, relaxed);
@@ -44,6 +44,7 @@ void connection::open_link(std::uint64_t generation) {
         if (!self || self->closed_) return;
         self->dialer_.reset();
         self->surroundings_.tool()->counted.link_failures.fetch_add(1, relaxed);
+        self->all_.counted.hit("connect_timeout");
         self->session_.on_link_failed(why, steady::now());
         self->pump();
     };
