@@ -17,6 +17,9 @@ std::string show(const sql::table_definition& t) {
             out += " {" + check + "}";
     }
     out += ")";
+    if (!t.primary_key.empty()) out += " p";
+    for (const std::string& c : t.primary_key)
+        out += ":" + c;
     for (const auto& columns : t.uniques) {
         out += " u";
         for (const std::string& c : columns)
@@ -63,6 +66,10 @@ TEST_CASE("what follows a CREATE TABLE") {
         {{"ALTER TABLE t DROP COLUMN nosuch"},
          "t(a int, b text)\n! ALTER TABLE t DROP COLUMN nosuch\n"},
         {{"ALTER TABLE t ADD UNIQUE (a, b)", "ALTER TABLE t DROP b"}, "t(a int)\n"},
+        {{"ALTER TABLE t ADD PRIMARY KEY (a, b)"}, "t(a int, b text) p:a:b\n"},
+        {{"ALTER TABLE t ADD PRIMARY KEY (a, b)", "ALTER TABLE t DROP b"}, "t(a int)\n"},
+        {{"ALTER TABLE t ADD PRIMARY KEY (a)", "ALTER TABLE t RENAME a TO c"},
+         "t(c int, b text) p:c\n"},
         {{"ALTER TABLE t RENAME COLUMN a TO c"}, "t(c int, b text)\n"},
         {{"ALTER TABLE t RENAME a TO \"C\""}, "t(C int, b text)\n"},
         {{"ALTER TABLE t ADD CHECK (a > 0 AND b <> 'a')", "ALTER TABLE t RENAME a TO c"},
