@@ -1,0 +1,181 @@
+// The command line: words, options, help. What the commands do is in their own files.
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "router/app/check.hpp"
+#include "router/app/commands.hpp"
+#include "router/app/exit_code.hpp"
+#include "router/app/run.hpp"
+
+namespace {
+
+using namespace hotlane::app;
+
+// What the parsed words end in.
+struct command_line {
+    CLI::App app{
+        "hotlane keeps applications on the right database.\n"
+        "Examples:\n"
+        "  hotlane check hotlane.yaml\n"
+        "  hotlane run --config hotlane.yaml\n"
+        "  hotlane tools\n"
+        "  hotlane explain counter\n"
+        "  hotlane route counter --to postgres            (dry run)\n"
+        "  hotlane route counter --to postgres --execute --wait\n",
+        "hotlane"};
+    std::function<int()> chosen;
+    client_options client;
+    std::string path;
+    std::string tool;
+    route_options route;
+    pin_options pin;
+    std::string length;
+    int limit{20};
+    bool effective{false};
+};
+
+void add_output(command_line& c, CLI::App& to) {
+    static const std::map<std::string, format> formats{{"table", format::table},
+                                                       {"json", format::json}};
+    to.add_option("-o,--output", c.client.as, "table or json")
+        ->transform(CLI::CheckedTransformer(formats));
+}
+
+// A command that talks to the running hotlane.
+CLI::App& add_client(command_line& c,
+                     CLI::App& parent,
+                     const std::string& word,
+                     const std::string& help,
+                     std::function<int()> what) {
+    auto* const sub = parent.add_subcommand(word, help);
+    sub->add_option("--admin-socket", c.client.socket, "the running hotlane's admin socket")
+        ->envname("HOTLANE_ADMIN_SOCKET")
+        ->capture_default_str();
+    add_output(c, *sub);
+    sub->callback([&c, run = std::move(what)] { c.chosen = run; });
+    return *sub;
+}
+
+void add_tool(command_line& c, CLI::App& to) {
+    to.add_option("TOOL", c.tool, "the tool's name, as `hotlane tools` shows it")->required();
+}
+
+void add_local(command_line& c) {
+    auto* const serve = c.app.add_subcommand("run", "Serve clients until SIGTERM");
+    serve->add_option("-c,--config", c.path, "the configuration file")->required();
+    serve->callback([&c] { c.chosen = [&c] { return run(c.path); }; });
+
+    auto* const look = c.app.add_subcommand("check", "Check a configuration file; exit 3 if bad");
+    look->add_option("FILE", c.path, "the configuration file")->required();
+    look->add_flag("--effective", c.effective, "print what is in force and where it was written");
+    add_output(c, *look);
+    look->callback([&c] { c.chosen = [&c] { return check(c.path, c.effective, c.client.as); }; });
+
+    auto* const version = c.app.add_subcommand("version", "Print the version");
+    version->callback([&c] {
+        c.chosen = [] {
+            print(fmt::format("hotlane {}\n", HOTLANE_VERSION));
+            return static_cast<int>(ok);
+        };
+    });
+}
+
+void add_readers(command_line& c) {
+    add_client(c, c.app, "status", "How this hotlane is", [&c] { return show_status(c.client); });
+    add_client(c, c.app, "tools", "All tools: home, stage, figures", [&c] {
+        return show_tools(c.client);
+    });
+    add_tool(c, add_client(c, c.app, "where", "Where a tool lives", [&c] {
+                 return show_where(c.client, c.tool);
+             }));
+    add_tool(c,
+             add_client(c,
+                        c.app,
+                        "explain",
+                        "How a tool stands, why, what would change it, and what to do",
+                        [&c] { return show_explain(c.client, c.tool); }));
+    add_client(
+        c, c.app, "moves", "Moves, newest first", [&c] { return show_moves(c.client, c.limit); })
+        .add_option("--limit", c.limit, "how many")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+}
+
+void add_route(command_line& c) {
+    auto& route = add_client(
+        c, c.app, "route", "Move a tool; without --execute only say what would happen", [&c] {
+            c.route.tool = c.tool;
+            return order_route(c.client, c.route);
+        });
+    add_tool(c, route);
+    route.add_option("--to", c.route.to, "engine or postgres")
+        ->required()
+        ->check(CLI::IsMember({"engine", "postgres"}));
+    route.add_flag("--execute", c.route.execute, "do it");
+    route.add_flag("--wait", c.route.wait, "wait for the end; exit 1 or 6 if it did not move");
+}
+
+int pin_now(command_line& c) {
+    const auto length = parse_length(c.length);
+    if (!length) {
+        talk(fmt::format(
+            "hotlane: --for {}: needs a number and a unit, for example 90s, 30m, 2h, 1d",
+            c.length));
+        return usage;
+    }
+    c.pin.tool = c.tool;
+    c.pin.length = *length;
+    return set_pin(c.client, c.pin);
+}
+
+void add_verbs(command_line& c) {
+    add_route(c);
+    auto* const shard = c.app.add_subcommand("shard", "Answer the advice to shard a hot row");
+    shard->require_subcommand(1);
+    add_tool(c, add_client(c, *shard, "done", "The hot row is sharded: measure again", [&c] {
+                 return end_shard(c.client, c.tool, "done");
+             }));
+    add_tool(c, add_client(c, *shard, "skip", "It cannot be sharded: next lever", [&c] {
+                 return end_shard(c.client, c.tool, "skip");
+             }));
+
+    auto& pin = add_client(
+        c, c.app, "pin", "Keep a tool at a home for a while", [&c] { return pin_now(c); });
+    add_tool(c, pin);
+    pin.add_option("--home", c.pin.home, "engine or postgres")
+        ->required()
+        ->check(CLI::IsMember({"engine", "postgres"}));
+    pin.add_option("--for", c.length, "how long, for example 2h; every pin ends")->required();
+    pin.add_option("--reason", c.pin.reason, "why, for those who come after");
+    add_tool(c, add_client(c, c.app, "unpin", "End a pin", [&c] {
+                 return clear_pin(c.client, c.tool);
+             }));
+    add_client(
+        c, c.app, "reload", "Read the configuration again; a bad file changes nothing", [&c] {
+            return order_reload(c.client);
+        });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    command_line c;
+    c.app.require_subcommand(1);
+    c.app.set_help_all_flag("--help-all", "help of all commands");
+    c.app.set_version_flag("--version", std::string("hotlane ") + HOTLANE_VERSION);
+    add_local(c);
+    add_readers(c);
+    add_verbs(c);
+    try {
+        c.app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return c.app.exit(e) == 0 ? ok : usage;
+    }
+    return c.chosen();
+} catch (const std::exception& e) {
+    talk(std::string("hotlane: ") + e.what());
+    return failed;
+}

@@ -1,0 +1,19 @@
+// The admin API's paths: one table of (method, pattern) rows. GET reads, POST acts.
+//
+//   GET  status | tools | tools/T | tools/T/explain | tools/T/decisions | moves | moves/ID |
+//   orders/N POST tools/T/route {to, execute, by} | tools/T/shard {action, by} | tools/T/pin {home,
+//   for_s,
+//        reason, by} | tools/T/unpin {by} | reload
+//
+// 404 unknown tool or path, 405 wrong method, 400 bad body, 409 refused by a guard.
+#pragma once
+
+#include "router/admin/service.hpp"
+
+namespace hotlane::control {
+
+class controller;
+
+admin::api_answer answer(controller& at, const admin::api_request& request);
+
+}  // namespace hotlane::control

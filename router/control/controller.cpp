@@ -1,0 +1,198 @@
+#include "router/control/controller.hpp"
+
+#include <algorithm>
+
+#include "router/control/api.hpp"
+#include "router/control/json.hpp"
+
+namespace hotlane::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t moves_looked_at = 200;
+
+}  // namespace
+
+controller::controller(config::model model,
+                       placement::tool_table& tools,
+                       placement::store& store,
+                       world act,
+                       open_counters open,
+                       event_log log,
+                       process_hooks hooks,
+                       std::function<policy::time_point()> now,
+                       settings with)
+    : model_(std::move(model)),
+      in_{model_, tools, store, std::move(now), std::move(log), std::move(act)},
+      hooks_(std::move(hooks)),
+      with_(with),
+      mover_(in_, with.moving),
+      placer_(in_, with.placing),
+      sampler_(in_, std::move(open), with.sampling),
+      started_(in_.now()),
+      exposition_([this] { return take_snapshot(); }) {
+    reloads_.succeeded_at = started_;
+}
+
+void controller::start() {
+    if (const auto moves = in_.store.recent_moves(moves_looked_at)) {
+        for (auto it = moves->rbegin(); it != moves->rend(); ++it)
+            fleet_.remember_move(it->started);
+    }
+    in_.tools.on_new = [this](placement::tool_entry& entry) { placer_.meet(entry); };
+    placer_.on_placed = [this](placement::tool_entry& entry) { placed(entry); };
+    for (const auto& entry : in_.tools.all())
+        open_desk(entry);
+    mover_.start([this](const order& given) { move_begun(given); },
+                 [this](const order& ended) { move_ended(ended); });
+    sampler_.start();
+    placer_.start();
+    ticker_ = std::jthread([this](const std::stop_token& stop) { tick_all(stop); });
+}
+
+bool controller::stop(std::chrono::milliseconds grace) {
+    if (stopped_.exchange(true)) return true;
+    stopping_ = true;
+    draining_ = true;
+    if (ticker_.joinable()) {
+        ticker_.request_stop();
+        ticker_.join();
+    }
+    placer_.stop();
+    sampler_.stop();
+    const bool ended = mover_.stop(grace);
+    for (const auto& each : desks()) {
+        each->take_observations();
+        each->save();
+    }
+    return ended;
+}
+
+policy::settings controller::policy_of(const placement::tool_entry& entry) const {
+    const auto model = model_.get();
+    const auto found = model->policies.find(entry.settings.policy);
+    return found == model->policies.end() ? policy::settings{} : found->second;
+}
+
+std::shared_ptr<desk> controller::open_desk(const std::shared_ptr<placement::tool_entry>& entry) {
+    const std::lock_guard lock(mutex_);
+    auto& slot = desks_[entry->name];
+    if (!slot) slot = std::make_shared<desk>(in_, fleet_, mover_, entry, policy_of(*entry));
+    return slot;
+}
+
+void controller::placed(placement::tool_entry& entry) {
+    const auto at = open_desk(in_.tools.find(entry.name));
+    at->home_found(entry.current()->at.kind);
+    sampler_.add(at);
+}
+
+void controller::move_begun(const order& given) {
+    const auto at = find(given.what.tool);
+    if (!at) return;
+    at->take_observations();  // DDL that passed a moment ago belongs to the schema that is moved
+    at->work_begins();
+}
+
+void controller::move_ended(const order& ended) {
+    const auto entry = in_.tools.find(ended.what.tool);
+    // The journal keeps what a shutdown interrupted; the next start finds out how it ended.
+    if (const auto at = find(ended.what.tool); at && !stopping_) at->move_finished(ended);
+    if (entry && !entry->current()->served && !stopping_) placer_.add(ended.what.tool);
+}
+
+move::report controller::rehearse(const move::request& what) {
+    const auto model = model_.get();
+    if (const auto at = find(what.tool)) {
+        at->take_observations();
+        at->work_begins();
+    }
+    const std::atomic<bool>* stop = &stopping_;
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, stop};
+    return in_.act.run(what, around);
+}
+
+std::shared_ptr<desk> controller::find(const std::string& tool) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = desks_.find(tool);
+    return found == desks_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<desk>> controller::desks() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<desk>> out;
+    out.reserve(desks_.size());
+    for (const auto& [name, each] : desks_)
+        out.push_back(each);
+    return out;
+}
+
+std::map<std::string, std::string> controller::late_writes() const {
+    const std::lock_guard lock(mutex_);
+    return late_writes_;
+}
+
+controller::reload_figures controller::reloads() const {
+    const std::lock_guard lock(mutex_);
+    return reloads_;
+}
+
+void controller::tick_all(const std::stop_token& stop) {
+    std::mutex sleep;
+    std::condition_variable_any wake;
+    auto cleaned_at = in_.now();
+    std::unique_lock lock(sleep);
+    while (!stop.stop_requested()) {
+        wake.wait_for(lock, stop, with_.tick, [] { return false; });
+        if (stop.stop_requested()) return;
+        for (const auto& each : desks())
+            each->tick();
+        if (in_.now() - cleaned_at >= with_.clean_every) {
+            clean_up();
+            cleaned_at = in_.now();
+        }
+    }
+}
+
+// Drops the fenced copies whose time is over, unless somebody wrote to them.
+void controller::clean_up() {
+    const auto moves = in_.store.recent_moves(moves_looked_at);
+    if (!moves) return;
+    for (const auto& record : *moves) {
+        const auto entry = in_.tools.find(record.tool);
+        const bool is_finished = record.outcome == "done" && record.phase != "done";
+        if (!entry || !is_finished || mover_.busy(record.tool)) continue;
+        if (in_.now() - record.ended < entry->settings.keep) continue;
+        const auto model = model_.get();
+        move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_};
+        const auto result = in_.act.clean(record, around);
+        const json fields{{"tool", record.tool}, {"move", record.id}, {"alarm", result.late_write}};
+        const std::lock_guard lock(mutex_);
+        if (!result.late_write.empty()) {
+            if (late_writes_.emplace(record.id, result.late_write).second)
+                in_.log(severity::error, "late_write", fields);
+        } else if (result.dropped) {
+            late_writes_.erase(record.id);
+            in_.log(severity::info, "fenced_copy_dropped", fields);
+        }
+    }
+}
+
+admin::api_answer controller::handle(const admin::api_request& request) {
+    return answer(*this, request);
+}
+
+bool controller::live() {
+    return !hooks_.data_plane_alive || hooks_.data_plane_alive();
+}
+
+bool controller::ready(std::vector<std::string>& failed_checks) {
+    if (draining_) failed_checks.emplace_back("draining");
+    if (!live()) failed_checks.emplace_back("the data plane does not answer");
+    if (!placer_.tried_all()) failed_checks.emplace_back("still asking the homes where tools live");
+    return failed_checks.empty();
+}
+
+}  // namespace hotlane::control

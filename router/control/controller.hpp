@@ -1,0 +1,124 @@
+// The control plane of one process: places tools, samples, decides, moves, cleans up, and answers
+// the admin API. Plain threads with blocking code; it never touches a client's bytes.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "metrics/exposition.hpp"
+#include "router/admin/service.hpp"
+#include "router/control/desk.hpp"
+#include "router/control/mover.hpp"
+#include "router/control/placer.hpp"
+#include "router/control/sampler.hpp"
+
+namespace hotlane::control {
+
+// What main knows and the control plane shows.
+struct process_hooks {
+    std::string version;
+    std::string config_path;
+    std::function<bool()> data_plane_alive;     // its loops ticked lately
+    std::function<nlohmann::json()> addresses;  // where it listens
+    // Fills in what the process and the data plane counted, for /metrics.
+    std::function<void(metrics::snapshot&)> figures;
+};
+
+class controller final : public admin::service {
+  public:
+    struct settings {
+        placer::settings placing;
+        sampler::settings sampling;
+        mover::settings moving;
+        std::chrono::milliseconds tick{1'000};
+        std::chrono::milliseconds clean_every{60'000};
+    };
+
+    controller(config::model model,
+               placement::tool_table& tools,
+               placement::store& store,
+               world act,
+               open_counters open,
+               event_log log,
+               process_hooks hooks,
+               std::function<policy::time_point()> now,
+               settings with);
+    ~controller() override { stop(std::chrono::milliseconds{0}); }
+    controller(const controller&) = delete;
+    controller& operator=(const controller&) = delete;
+
+    void start();
+    // Readiness fails from now on; everything else goes on.
+    void drain() { draining_ = true; }
+    // False: a move still runs after `grace`; end the process, recovery finishes it.
+    bool stop(std::chrono::milliseconds grace);
+
+    // SIGHUP. A bad file changes nothing. Returns what happened, for the log and the API.
+    nlohmann::json reload();
+
+    // admin::service
+    admin::api_answer handle(const admin::api_request& request) override;
+    std::string metrics_text() override;
+    bool live() override;
+    bool ready(std::vector<std::string>& failed_checks) override;
+
+    // For the routes (api.cpp) and the views.
+    [[nodiscard]] std::shared_ptr<desk> find(const std::string& tool) const;
+    [[nodiscard]] std::vector<std::shared_ptr<desk>> desks() const;
+    [[nodiscard]] context& shared() noexcept { return in_; }
+    [[nodiscard]] mover& moves() noexcept { return mover_; }
+    [[nodiscard]] const process_hooks& hooks() const noexcept { return hooks_; }
+    [[nodiscard]] policy::time_point started() const noexcept { return started_; }
+    [[nodiscard]] bool draining() const noexcept { return draining_; }
+    [[nodiscard]] std::size_t unplaced() const { return placer_.unplaced(); }
+    [[nodiscard]] std::shared_ptr<const config::model> model() const { return model_.get(); }
+    [[nodiscard]] const fleet& together() const noexcept { return fleet_; }
+    [[nodiscard]] std::map<std::string, std::string> late_writes() const;  // move -> alarm
+    // Preflight only, on the caller's thread.
+    move::report rehearse(const move::request& what);
+
+    struct reload_figures {
+        bool ok{true};
+        std::uint64_t failures{0};
+        std::uint64_t successes{0};
+        policy::time_point succeeded_at{};
+    };
+    [[nodiscard]] reload_figures reloads() const;
+
+  private:
+    std::shared_ptr<desk> open_desk(const std::shared_ptr<placement::tool_entry>& entry);
+    [[nodiscard]] metrics::snapshot take_snapshot();
+    void placed(placement::tool_entry& entry);
+    void move_begun(const order& given);
+    void move_ended(const order& ended);
+    void tick_all(const std::stop_token& stop);
+    void clean_up();
+    [[nodiscard]] policy::settings policy_of(const placement::tool_entry& entry) const;
+
+    live_model model_;
+    context in_;
+    process_hooks hooks_;
+    settings with_;
+    fleet fleet_;
+    mover mover_;
+    placer placer_;
+    sampler sampler_;
+    policy::time_point started_;
+    std::atomic<bool> draining_{false};
+    std::atomic<bool> stopped_{false};
+    std::atomic<bool> stopping_{false};
+    mutable std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<desk>> desks_;
+    std::map<std::string, std::string> late_writes_;
+    reload_figures reloads_;
+    metrics::exposition exposition_;
+    std::mutex reloading_;  // one at a time
+    std::jthread ticker_;
+};
+
+}  // namespace hotlane::control

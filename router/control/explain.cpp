@@ -1,0 +1,98 @@
+#include "router/control/explain.hpp"
+
+#include <fmt/format.h>
+
+namespace hotlane::control {
+
+using nlohmann::json;
+
+namespace {
+
+void add_line(std::string& out, const std::string& line) {
+    out += line;
+    out += '\n';
+}
+
+std::string figure(const std::optional<double>& value, int digits, double by = 1.0) {
+    return value ? fmt::format("{:.{}f}", *value * by, digits) : "unknown";
+}
+
+void add_figures(std::string& out, const tool_view& tool) {
+    const auto& s = tool.sampling;
+    if (tool.window) {
+        const auto& w = *tool.window;
+        add_line(out,
+                 fmt::format("Last window ({}): {} acquires, handoff rate {}, mean wait {} ms, "
+                             "abort rate {}, conflict rate {}",
+                             policy::to_string(w.quality),
+                             w.acquires,
+                             figure(w.handoff_rate(), 2),
+                             figure(w.mean_wait_us(), 1, 1e-3),
+                             figure(w.abort_rate(), 2),
+                             figure(w.conflict_rate(), 2)));
+    } else {
+        add_line(out, "No window yet: a tool without traffic is not sampled.");
+    }
+    if (!s.last_error.empty())
+        add_line(out, fmt::format("The counters cannot be read: {}", s.last_error));
+}
+
+void add_evidence(std::string& out, const tool_view& tool) {
+    if (tool.hot_tables.empty()) return;
+    std::string line = "Conflicts by table:";
+    for (std::size_t i = 0; i < tool.hot_tables.size() && i < 3; ++i) {
+        const auto& t = tool.hot_tables[i];
+        line += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", t.table, t.share * 100);
+    }
+    add_line(out, line);
+    if (!tool.samples.empty()) add_line(out, "For example: " + tool.samples.front());
+}
+
+std::string indented(const std::string& text) {
+    std::string out = "    ";
+    for (const char c : text) {
+        out += c;
+        if (c == '\n') out += "    ";
+    }
+    return out;
+}
+
+void add_recipes(std::string& out, const tool_view& tool) {
+    const auto words = lever2_text(tool);
+    if (words.empty()) return;
+    add_line(out, "");
+    out += words;
+    for (const auto& recipe : recipes_json(tool)) {
+        add_line(out, "");
+        add_line(out,
+                 fmt::format("Recipe {}: {}", recipe.value("name", ""), recipe.value("title", "")));
+        add_line(out, indented(recipe.value("text", "")));
+    }
+}
+
+void add_decisions(std::string& out, const json& decisions) {
+    if (decisions.empty()) return;
+    add_line(out, "");
+    add_line(out, "Latest decisions, newest first:");
+    for (const auto& made : decisions) {
+        add_line(out, "");
+        add_line(out, indented(made.value("text", "")));
+    }
+}
+
+}  // namespace
+
+std::string explain_text(const tool_view& tool, const json& decisions) {
+    std::string out;
+    const auto& route = *tool.route;
+    if (!route.served) add_line(out, fmt::format("Not served: {}", route.reason));
+    add_line(out, tool.explain);
+    add_line(out, "");
+    add_figures(out, tool);
+    add_evidence(out, tool);
+    add_recipes(out, tool);
+    add_decisions(out, decisions);
+    return out;
+}
+
+}  // namespace hotlane::control

@@ -1,0 +1,35 @@
+// What the rails need to know of all tools together: moves running and lately, and who is hot.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "policy/runbook.hpp"
+
+namespace hotlane::control {
+
+class fleet {
+  public:
+    // Moves that an earlier process started count too.
+    void remember_move(policy::time_point started);
+    void move_submitted(policy::time_point at);
+    void move_ended();
+    void set_hot(const std::string& tool, std::optional<policy::time_point> since);
+
+    [[nodiscard]] policy::fleet_view view(bool has_target,
+                                          const policy::settings& with,
+                                          policy::time_point now) const;
+    [[nodiscard]] int moves_running() const;
+
+  private:
+    static constexpr std::size_t starts_max = 10'000;
+
+    mutable std::mutex mutex_;
+    int running_{0};
+    std::deque<policy::time_point> starts_;
+    std::map<std::string, policy::time_point> hot_;
+};
+
+}  // namespace hotlane::control

@@ -1,0 +1,163 @@
+#include "router/control/json.hpp"
+
+namespace hotlane::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int state_version = 1;
+
+template <typename Value>
+json or_null(const std::optional<Value>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+json scaled(const std::optional<double>& value, double by) {
+    return value ? json(*value * by) : json(nullptr);
+}
+
+json to_json(const policy::measure& m) {
+    return {{"name", m.name},
+            {"unit", m.unit},
+            {"value", m.value},
+            {"threshold", m.threshold},
+            {"passed", m.passed},
+            {"margin", m.margin()}};
+}
+
+json to_json(const policy::finding& found) {
+    return {{"diagnosis", policy::to_string(found.what)},
+            {"conflict_rate", or_null(found.conflict_rate)},
+            {"seen_share", or_null(found.seen_share)},
+            {"abort_rate", or_null(found.abort_rate)},
+            {"table", found.table.empty() ? json(nullptr) : json(found.table)},
+            {"note", found.note}};
+}
+
+}  // namespace
+
+json to_json(policy::time_point at) {
+    return static_cast<double>(at.time_since_epoch().count()) / 1000.0;
+}
+
+json to_json(const std::optional<policy::time_point>& at) {
+    return at ? to_json(*at) : json(nullptr);
+}
+
+json to_json(const policy::window& w) {
+    return {{"from", to_json(w.from)},
+            {"to", to_json(w.to)},
+            {"quality", policy::to_string(w.quality)},
+            {"acquires", w.acquires},
+            {"handoffs", w.handoffs},
+            {"wait_us", w.wait_us},
+            {"commits", or_null(w.commits)},
+            {"seen_writes", w.seen_writes},
+            {"seen_conflicts", w.seen_conflicts},
+            {"handoff_rate", or_null(w.handoff_rate())},
+            {"mean_wait_ms", scaled(w.mean_wait_us(), 1e-3)},
+            {"abort_rate", or_null(w.abort_rate())},
+            {"conflict_rate", or_null(w.conflict_rate())},
+            {"seen_share", or_null(w.seen_share())},
+            {"note", w.note}};
+}
+
+json to_json(const policy::decision& made) {
+    json windows = json::array();
+    for (const auto& w : made.windows)
+        windows.push_back(to_json(w));
+    json measures = json::array();
+    for (const auto& m : made.measures)
+        measures.push_back(to_json(m));
+    return {{"tool", made.tool},
+            {"at", to_json(made.at)},
+            {"from", policy::to_string(made.from)},
+            {"to", policy::to_string(made.to)},
+            {"mode", policy::to_string(made.act_mode)},
+            {"event", made.event},
+            {"rule", made.rule},
+            {"policy", made.policy},
+            {"where", made.where},
+            {"windows", std::move(windows)},
+            {"measures", std::move(measures)},
+            {"finding", to_json(made.found)},
+            {"reason", made.reason},
+            {"would_change", made.would_change},
+            {"done", made.done},
+            {"advice", made.advice},
+            {"alert", made.alert},
+            {"alert_key", made.alert_key},
+            {"text", policy::explain(made)}};
+}
+
+json to_json(const policy::pin& pinned) {
+    return {{"home", policy::to_string(pinned.home)},
+            {"until", to_json(pinned.until)},
+            {"by", pinned.by},
+            {"reason", pinned.reason}};
+}
+
+json to_json(const move::report& ended) {
+    json refusals = json::array();
+    for (const auto& r : ended.refusals)
+        refusals.push_back({{"code", r.code}, {"message", r.message}, {"mend", r.mend}});
+    return {{"id", ended.id},
+            {"moved", ended.moved},
+            {"refusals", std::move(refusals)},
+            {"held_ms", ended.held.count()},
+            {"detail", ended.detail},
+            {"reverse", ended.reverse}};
+}
+
+json to_json(const placement::move_record& record) {
+    const bool has_ended = record.ended != policy::time_point{};
+    json held = nullptr;
+    if (record.plan.is_object()) held = record.plan.value("held_ms", json(nullptr));
+    return {{"id", record.id},
+            {"tool", record.tool},
+            {"from", policy::to_string(record.from)},
+            {"to", policy::to_string(record.to)},
+            {"epoch", record.epoch},
+            {"phase", record.phase},
+            {"outcome", record.outcome.empty() ? json("running") : json(record.outcome)},
+            {"reason", record.reason},
+            {"ordered_by", record.ordered_by},
+            {"started_at", to_json(record.started)},
+            {"ended_at", has_ended ? to_json(record.ended) : json(nullptr)},
+            {"held_ms", std::move(held)}};
+}
+
+json to_json(const order& given) {
+    return {{"order", given.number},
+            {"tool", given.what.tool},
+            {"to", policy::to_string(given.what.to)},
+            {"ordered_by", given.what.ordered_by},
+            {"state", to_string(given.at)},
+            {"move", given.move_id},
+            {"phase", given.phase},
+            {"waits_for", given.waits_for},
+            {"given_at", to_json(given.given)},
+            {"report", given.report ? to_json(*given.report) : json(nullptr)}};
+}
+
+json to_json(const policy::runbook_state& state) {
+    json pairs = json::array();
+    for (const auto& [key, value] : policy::to_pairs(state))
+        pairs.push_back(json::array({key, value}));
+    return {{"version", state_version}, {"state", std::move(pairs)}};
+}
+
+tl::expected<policy::runbook_state, std::string> state_from_json(const json& body) {
+    if (!body.is_object() || !body.contains("state") || !body.at("state").is_array())
+        return tl::unexpected(std::string("the stored runbook is not one"));
+    policy::flat_state pairs;
+    for (const auto& pair : body.at("state")) {
+        if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+            return tl::unexpected(std::string("the stored runbook is not one"));
+        pairs.emplace_back(pair[0].get<std::string>(), pair[1].get<std::string>());
+    }
+    return policy::from_pairs(pairs);
+}
+
+}  // namespace hotlane::control

@@ -1,0 +1,125 @@
+// Fills the snapshot that a scrape of /metrics is made of.
+#include <algorithm>
+
+#include "router/control/controller.hpp"
+
+namespace hotlane::control {
+
+namespace {
+
+template <typename Number>
+std::uint64_t read(const std::atomic<Number>& value) {
+    return static_cast<std::uint64_t>(std::max<Number>(0, value.load(std::memory_order_relaxed)));
+}
+
+std::optional<double> in_seconds(const std::optional<double>& microseconds) {
+    if (!microseconds) return std::nullopt;
+    return *microseconds * 1e-6;
+}
+
+void add_thresholds(metrics::tool_snapshot& out, const tool_view& tool) {
+    const auto latency = policy::commit_latency_of(tool.state, tool.settings);
+    const auto add = [&](policy::level at, const char* edge) {
+        const auto over = policy::thresholds_of(tool.settings, at, latency);
+        out.thresholds.push_back({"handoff_ratio", edge, over.handoff_rate});
+        out.thresholds.push_back({"mean_wait_seconds", edge, over.mean_wait_us * 1e-6});
+        out.thresholds.push_back({"abort_ratio", edge, over.abort_rate});
+    };
+    add(policy::level::enter, "enter");
+    add(policy::level::leave, "leave");
+    out.thresholds.push_back({"conflict_ratio", "enter", tool.settings.diagnose.conflict_rate_hot});
+}
+
+void add_window(metrics::tool_snapshot& out, const tool_view& tool) {
+    const bool is_good = tool.window && tool.window->quality == policy::window_quality::good;
+    if (is_good) {
+        out.handoff_ratio = tool.window->handoff_rate();
+        out.mean_wait_seconds = in_seconds(tool.window->mean_wait_us());
+        out.abort_ratio = tool.window->abort_rate();
+        out.conflict_ratio = tool.window->conflict_rate();
+    }
+    const bool is_away = tool.state.home == policy::home_kind::postgres;
+    if (is_away && !tool.state.away_windows.empty())
+        out.predicted_lane_use_ratio = tool.evidence_now.lane_use;
+}
+
+void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
+    const auto& c = tool.entry->counted;
+    out.sessions = read(c.sessions);
+    out.held = tool.entry->gate.waiting();
+    out.traffic.transactions = read(c.transactions);
+    out.traffic.write_transactions = read(c.write_transactions);
+    out.traffic.write_conflicts = read(c.write_conflicts);
+    out.traffic.errors = read(c.errors);
+    out.traffic.unknown_outcomes = read(c.unknown_outcomes);
+    out.traffic.hold_wait_us = read(c.hold_wait_us);
+}
+
+metrics::tool_snapshot tool_figures(const tool_view& tool) {
+    metrics::tool_snapshot out;
+    out.tool = tool.entry->name;
+    out.policy = tool.settings.name;
+    out.mode = tool.settings.act_mode;
+    out.stage = tool.state.at;
+    out.stage_since = tool.state.since;
+    out.verdict = tool.verdict;
+    out.diagnosis = tool.state.why;
+    add_thresholds(out, tool);
+    add_window(out, tool);
+    add_traffic(out, tool);
+    out.moves = tool.moves_ended;
+    out.engine_up = tool.engine_up;
+    out.postgres_up = tool.postgres_up;
+    out.home = tool.route->at.kind;
+    out.epoch = tool.route->epoch;
+    out.served = tool.route->served;
+    out.samples = tool.sampling.samples + tool.sampling.failures;
+    out.sample_errors = tool.sampling.failures;
+    out.sampled_at = tool.sampling.last_at;
+    if (tool.sampling.last_at)
+        out.sample_seconds = static_cast<double>(tool.sampling.last_cost.count()) * 1e-6;
+    out.windows = tool.windows_by_quality;
+    return out;
+}
+
+}  // namespace
+
+metrics::snapshot controller::take_snapshot() {
+    metrics::snapshot out;
+    out.what.version = hooks_.version;
+    out.what.compiler = __VERSION__;
+    const auto unfinished = in_.store.unfinished_moves();
+    const auto recent = in_.store.recent_moves(1'000);
+    const auto alarms = late_writes();
+    for (const auto& each : desks()) {
+        auto tool = tool_figures(each->view());
+        const auto active = mover_.active(each->name());
+        if (active && active->at == order::state::running)
+            tool.move = {active->what.to, active->phase, active->given, active->phase_since};
+        const auto is_mine = [&](const auto& record) { return record.tool == each->name(); };
+        if (unfinished)
+            tool.fence_left =
+                !active && std::any_of(unfinished->begin(), unfinished->end(), is_mine);
+        if (recent)
+            tool.late_write = std::any_of(recent->begin(), recent->end(), [&](const auto& record) {
+                return is_mine(record) && alarms.count(record.id) > 0;
+            });
+        out.tools.push_back(std::move(tool));
+    }
+    const auto model = model_.get();
+    const auto loads = reloads();
+    out.config_ok = loads.ok;
+    out.config_at = loads.succeeded_at;
+    out.config_reloads_ok = loads.successes;
+    out.config_reloads_failed = loads.failures;
+    out.config_hash = model->hash;
+    out.process = metrics::read_process_usage();
+    if (hooks_.figures) hooks_.figures(out);
+    return out;
+}
+
+std::string controller::metrics_text() {
+    return exposition_.text();
+}
+
+}  // namespace hotlane::control

@@ -1,0 +1,130 @@
+#include "router/control/reload.hpp"
+
+#include <algorithm>
+
+#include "config/load.hpp"
+#include "config/print.hpp"
+#include "router/control/controller.hpp"
+
+namespace hotlane::control {
+
+using nlohmann::json;
+
+namespace {
+
+// Two models are the same in what they print: every key is described once (config/describe.cpp), so
+// none can be forgotten here.
+std::string printed(const config::model& only) {
+    config::loaded all;
+    all.value = only;
+    return config::print_effective(all);
+}
+
+// The text of one part of a model, everything else at its default.
+template <typename Part>
+std::string printed(const config::model& from, Part config::model::*part) {
+    config::model only;
+    only.*part = from.*part;
+    return printed(only);
+}
+
+template <typename Value>
+std::string printed_tool(const Value& tool) {
+    config::model only;
+    only.tools = {tool};
+    return printed(only);
+}
+
+std::string printed_policy(const std::string& name, const policy::settings& with) {
+    config::model only;
+    only.policies = {{name, with}};
+    return printed(only);
+}
+
+const config::tool* find(const config::model& in, const std::string& name) {
+    const auto at = std::find_if(
+        in.tools.begin(), in.tools.end(), [&](const auto& tool) { return tool.name == name; });
+    return at == in.tools.end() ? nullptr : &*at;
+}
+
+void compare_tools(const config::model& now, const config::model& wanted, reload_plan& plan) {
+    for (const auto& tool : wanted.tools) {
+        const auto* before = find(now, tool.name);
+        if (before == nullptr) {
+            plan.tools_added.push_back(tool);
+        } else if (printed_tool(*before) != printed_tool(tool)) {
+            plan.needs_restart.push_back("tools." + tool.name);
+        }
+    }
+    for (const auto& tool : now.tools) {
+        if (find(wanted, tool.name) == nullptr) plan.needs_restart.push_back("tools." + tool.name);
+    }
+}
+
+void compare_process(const config::model& now, const config::model& wanted, reload_plan& plan) {
+    const auto check = [&](const char* key, auto part) {
+        if (printed(now, part) != printed(wanted, part)) plan.needs_restart.emplace_back(key);
+    };
+    check("listen", &config::model::listen);
+    check("admin.socket", &config::model::admin_socket);
+    check("metrics.listen", &config::model::metrics_listen);
+    check("state.file", &config::model::state_file);
+    check("threads", &config::model::threads);
+    check("log", &config::model::log);
+    check("limits", &config::model::limit);
+    check("postgres", &config::model::postgres);
+    check("sampling.timeout", &config::model::sample_timeout);
+}
+
+}  // namespace
+
+reload_plan plan_reload(const config::model& now, const config::model& wanted) {
+    reload_plan plan{now, {}, {}, {}};
+    for (const auto& [name, settings] : wanted.policies) {
+        const auto before = now.policies.find(name);
+        if (before == now.policies.end() ||
+            printed_policy(name, before->second) != printed_policy(name, settings))
+            plan.policies_changed.push_back(name);
+    }
+    compare_tools(now, wanted, plan);
+    compare_process(now, wanted, plan);
+    plan.next.policies = wanted.policies;
+    plan.next.hash = wanted.hash;
+    plan.next.tools.insert(plan.next.tools.end(), plan.tools_added.begin(), plan.tools_added.end());
+    return plan;
+}
+
+json controller::reload() {
+    const std::lock_guard one_at_a_time(reloading_);
+    const auto read = config::load_file(hooks_.config_path);
+    if (!read) {
+        {
+            const std::lock_guard lock(mutex_);
+            reloads_.ok = false;
+            ++reloads_.failures;
+        }
+        const json out{{"ok", false},
+                       {"error", read.error().text},
+                       {"hint", "nothing was changed; mend the file and reload again"}};
+        in_.log(severity::error, "reload_refused", out);
+        return out;
+    }
+    const auto plan = plan_reload(*model_.get(), read->value);
+    model_.set(plan.next);
+    for (const auto& each : desks())
+        each->set_settings(policy_of(each->entry()));
+    {
+        const std::lock_guard lock(mutex_);
+        reloads_.ok = true;
+        ++reloads_.successes;
+        reloads_.succeeded_at = in_.now();
+    }
+    const json out{{"ok", true},
+                   {"policies_changed", plan.policies_changed},
+                   {"needs_restart", plan.needs_restart},
+                   {"hash", plan.next.hash}};
+    in_.log(severity::info, "reloaded", out);
+    return out;
+}
+
+}  // namespace hotlane::control
