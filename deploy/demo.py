@@ -169,8 +169,9 @@ class Demo:
         say("\n== The moves, and the others' p99 in the five seconds around each")
         for m in reversed(moves):
             at = time.monotonic() - (time.time() - m["ended_at"])
+            calm, busy = (self.p99(tool, at - 2.5, at + 2.5) for tool in ("calm", "busy"))
             say(f"   {m['id']}  {m['from']:>8} -> {m['to']:8}  held {m['held_ms']:4.0f} ms   "
-                f"calm {self.p99('calm', at - 2.5, at + 2.5):6.1f} ms   busy {self.p99('busy', at - 2.5, at + 2.5):6.1f} ms")
+                f"calm {calm:6.1f} ms   busy {busy:6.1f} ms")
         say("\n== The ledger: acknowledged <= found <= acknowledged + unknown")
         say(f"   {'tool':8} {'acknowledged':>13} {'unknown':>8} {'found':>9} {'lost':>5} {'doubled':>8}")
         ok = True

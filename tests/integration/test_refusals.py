@@ -134,7 +134,8 @@ def test_values_of_every_kind(bench):
 
 
 def test_constraints_and_next_numbers_go_along(bench):
-    run(bench, "CREATE TABLE acc (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT UNIQUE, balance INTEGER CHECK (balance >= 0))",
+    run(bench, "CREATE TABLE acc (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT UNIQUE, "
+        "balance INTEGER CHECK (balance >= 0))",
         "INSERT INTO acc (owner, balance) VALUES ('a', 1), ('b', 2)")
     assert bench.hotlane.route("shop", "postgres").returncode == 0
     with bench.hotlane.connect("shop") as c:

@@ -122,7 +122,8 @@ class Inserts(Writer):
 
     @staticmethod
     def schema():
-        return ["CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, writer INTEGER NOT NULL, n INTEGER NOT NULL)"]
+        return ["CREATE TABLE IF NOT EXISTS events "
+                "(id INTEGER PRIMARY KEY, writer INTEGER NOT NULL, n INTEGER NOT NULL)"]
 
     def write(self, c, n):
         c.execute("INSERT INTO events (id, writer, n) VALUES (%s, %s, %s)",
@@ -166,7 +167,8 @@ class Transfers(Writer):
 
     @classmethod
     def schema(cls):
-        return ["CREATE TABLE IF NOT EXISTS accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0))",
+        return ["CREATE TABLE IF NOT EXISTS accounts "
+                "(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0))",
                 "CREATE TABLE IF NOT EXISTS bookings (id INTEGER PRIMARY KEY AUTOINCREMENT, writer INTEGER NOT NULL, "
                 "n INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL, amount INTEGER NOT NULL, "
                 "UNIQUE (writer, n))",

@@ -106,7 +106,8 @@ def _transaction(c, result: Probe):
 def _create_if_not_exists(c, result: Probe):
     """What applications run at their start. It must not make a second, empty table that takes writes."""
     try:
-        c.execute("CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, writer INTEGER NOT NULL, n INTEGER NOT NULL)")
+        c.execute("CREATE TABLE IF NOT EXISTS events "
+                  "(id INTEGER PRIMARY KEY, writer INTEGER NOT NULL, n INTEGER NOT NULL)")
     except psycopg.Error as e:
         result.refused.append(f"create: {e}")
         return
