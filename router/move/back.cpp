@@ -1,0 +1,136 @@
+// The way back: from PostgreSQL to the engine, up to the opening there.
+#include <fmt/format.h>
+
+#include "router/move/copy.hpp"
+#include "router/move/engine_home.hpp"
+#include "router/move/engine_names.hpp"
+#include "router/move/job.hpp"
+#include "router/move/names.hpp"
+#include "router/move/postgres_home.hpp"
+
+namespace hotlane::move {
+namespace {
+
+using policy::home_kind;
+
+constexpr std::string_view lock_not_available = "55P03", deadlock = "40P01";
+
+refusal marker_changed() {
+    return {"another_move", "the marker at the PostgreSQL home changed meanwhile",
+            "see `hotlane moves`; another hotlane may be at work"};
+}
+
+// The engine took the definition: does it mean what the plan means?
+outcome check_staged(active_move& m) {
+    const plan& p = m.made();
+    auto catalog = read_engine_catalog(m.engine());
+    if (!catalog)
+        return tl::unexpected(home_failed(home_kind::engine, "reading the catalog", catalog.error()));
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        const table& t = p.tables[i];
+        const auto at = catalog->find(engine_name(p.move, part::staged, i));
+        bool same = at != catalog->end() && at->second.size() == t.columns.size();
+        for (std::size_t c = 0; same && c < t.columns.size(); ++c)
+            same = at->second[c].name == t.columns[c].name &&
+                   at->second[c].type == to_string(t.columns[c].type);
+        if (!same)
+            return tl::unexpected(
+                refusal{"unsupported_type",
+                        fmt::format("table \"{}\": the engine makes other columns of its DDL", t.name),
+                        "give the tool's present DDL as `schema:`"});
+    }
+    return {};
+}
+
+outcome stage(active_move& m) {
+    if (auto entered = enter(m, phase::stage); !entered) return entered;
+    if (auto good = try_levers(m); !good) return good;
+    const plan& p = m.made();
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        const auto& t = p.tables[i];
+        auto made = send(m.engine(), engine_create_table(t, engine_name(p.move, part::staged, i)));
+        if (!made)
+            return tl::unexpected(home_failed(home_kind::engine, "making " + t.name, made.error()));
+    }
+    if (auto same = check_staged(m); !same) return same;
+    return may_go_on(m);
+}
+
+outcome fence(active_move& m) {
+    if (auto entered = enter(m, phase::fence); !entered) return entered;
+    const plan& p = m.made();
+    const marker serving = *m.found.at_start;
+    for (;;) {
+        auto fenced = fence_tables({m.postgres(), m.with.limit.lock}, p, serving, m.found.shape);
+        if (fenced && *fenced) return may_go_on(m);
+        if (fenced) return tl::unexpected(marker_changed());
+        const auto& error = fenced.error();
+        if (error.what == fate::unknown || (error.sqlstate != lock_not_available &&
+                                            error.sqlstate != deadlock))
+            return tl::unexpected(home_failed(home_kind::postgres, "fencing", error));
+        if (steady::now() - m.held_at > m.hold_max / 2) {
+            const auto who = name_blockers(m.postgres(), p.schema);
+            return tl::unexpected(
+                refusal{"lock_timeout",
+                        fmt::format("the tables could not be locked; held by {}",
+                                    who.empty() ? "sessions that are gone now" : who),
+                        "end those transactions, or move when they are done"});
+        }
+    }
+}
+
+outcome copy(active_move& m) {
+    if (auto entered = enter(m, phase::copy); !entered) return entered;
+    plan& p = m.made();
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        auto copied = copy_table_back(m, p.tables[i], fenced_schema(p.move),
+                                      engine_name(p.move, part::staged, i));
+        if (!copied) return copied;
+    }
+    return may_go_on(m);
+}
+
+outcome verify(active_move& m) {
+    if (auto entered = enter(m, phase::verify); !entered) return entered;
+    const plan& p = m.made();
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        auto same = verify_table(m, p.tables[i], home_kind::engine,
+                                 engine_name(p.move, part::staged, i));
+        if (!same) return same;
+        if (auto late = may_go_on(m); !late) return late;
+    }
+    return {};
+}
+
+outcome open(active_move& m) {
+    const plan& p = m.made();
+    static_cast<void>(enter(m, phase::open));  // the marker has it already
+    names_job names{p.move, p.names(), p.strays, {}, {}};
+    names.before_stray = [&](const names_job& job) {
+        m.made().strays = job.strays;
+        m.record.plan = to_json(m.made());
+        return write_journal(m.with, m.record);
+    };
+    auto opened = open_staged(m.engine(), names);
+    m.alarms.insert(m.alarms.end(), names.alarms.begin(), names.alarms.end());
+    if (!opened) return tl::unexpected(home_failed(home_kind::engine, "opening", opened.error()));
+    // A hint only: nothing depends on it.
+    static_cast<void>(
+        write_hint(m.engine(), p.tool, {p.move, "serving", p.epoch + 1}, "postgres"));
+    static_cast<void>(enter(m, phase::release));
+    return {};
+}
+
+}  // namespace
+
+outcome move_back(active_move& m) {
+    for (const auto step : {&stage, &hold_tool, &fence, &copy, &verify})
+        if (auto went = step(m); !went) return went;
+    if (auto entered = enter(m, phase::commit); !entered) return entered;
+    auto flipped = flip_back({m.postgres(), m.with.limit.lock}, m.made());
+    if (!flipped) return tl::unexpected(home_failed(home_kind::postgres, "the flip", flipped.error()));
+    if (!*flipped) return tl::unexpected(marker_changed());
+    return open(m);
+}
+
+}  // namespace hotlane::move

@@ -1,0 +1,106 @@
+// What the parts of a move share: its surroundings, its journal record, its plan, its links.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "router/move/link.hpp"
+#include "router/move/marker.hpp"
+#include "router/move/move.hpp"
+#include "router/move/plan.hpp"
+#include "router/move/step.hpp"
+
+namespace hotlane::move {
+
+using steady = std::chrono::steady_clock;
+using outcome = tl::expected<void, refusal>;
+
+// Time limits of a move. Each statement to a home has one; none waits for ever.
+struct time_limits {
+    std::chrono::milliseconds connect{2'000};
+    std::chrono::milliseconds statement{10'000};
+    std::chrono::milliseconds scan{3'600'000};  // preflight reads every row, nothing is held
+    std::chrono::milliseconds lock{500};        // one try for a lock at PostgreSQL
+    std::chrono::milliseconds settle{10'000};   // a failed move asks this long before it lets go
+    std::chrono::milliseconds settle_pause{100};
+};
+
+struct context {
+    surroundings& around;
+    placement::tool_entry& tool;
+    connector& homes;
+    stepper& steps;
+    time_limits limit{};
+};
+
+// What preflight found.
+struct findings {
+    plan made;
+    std::optional<marker> at_start;  // nullopt: first contact
+    std::string shape;               // of PostgreSQL's tables, on the way back
+    std::vector<refusal> refusals;
+    nlohmann::json detail = nlohmann::json::object();
+    std::unique_ptr<home_link> engine, postgres;
+};
+
+// One move under way.
+struct active_move {
+    context& with;
+    placement::move_record record;
+    findings found;
+    steady::time_point started{};
+    steady::time_point held_at{};
+    std::chrono::milliseconds hold_max{};
+    bool holding{false};
+    std::vector<std::string> alarms;
+
+    [[nodiscard]] plan& made() { return found.made; }
+    [[nodiscard]] home_link& engine() { return *found.engine; }
+    [[nodiscard]] home_link& postgres() { return *found.postgres; }
+};
+
+// Makes `p` durable as the move's phase, before it starts.
+outcome enter(active_move& m, phase p);
+// Writes the record as it is. False: the store refused.
+bool write_journal(context& with, placement::move_record& record);
+
+// Stops the move when the operator asked, or the hold lasts too long.
+outcome may_go_on(const active_move& m);
+
+refusal home_failed(policy::home_kind home, std::string_view doing, const link_error& error);
+
+// The two directions, up to the flip and beyond. An error means: resolve.
+outcome move_out(active_move& m);
+outcome move_back(active_move& m);
+// Shared: hold and drain.
+outcome hold_tool(active_move& m);
+// Shared: the levers, tried on scratch tables of the engine.
+outcome try_levers(active_move& m);
+
+// Finishes or undoes a move, or finds out where a tool without one lives (decide.hpp).
+struct settled {
+    bool known{false};
+    policy::home_kind where{};
+    std::uint64_t epoch{};
+    std::string move;    // that brought the tool there
+    std::string reason;  // not known: why, and what is waited for
+    std::vector<std::string> alarms;
+};
+settled resolve(context& with, placement::move_record* unfinished);
+
+// Runs what preflight allowed. The simulation enters here.
+report execute(context& with, const request& what, findings found, policy::time_point now);
+// The body of recover().
+bool recover_tool(context& with);
+
+// Where the homes of a tool are, for the data plane (role of the tool) and for a move (admin).
+placement::home client_home(const config::model& model, const config::tool& t, policy::home_kind k);
+placement::home admin_home(const config::model& model, const config::tool& t, policy::home_kind k);
+
+// Preflight of one direction; nothing is changed at any home.
+findings look_out(context& with, const request& what, const std::string& id);
+findings look_back(context& with, const request& what, const std::string& id);
+
+}  // namespace hotlane::move

@@ -1,0 +1,142 @@
+#include "router/move/preflight.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <openssl/rand.h>
+
+#include "router/move/names.hpp"
+
+namespace hotlane::move {
+namespace {
+
+using policy::home_kind;
+
+constexpr std::size_t bad_values_shown = 10;
+constexpr std::string_view invalid_catalog = "3D000";
+
+std::string random_seed() {
+    std::array<unsigned char, 16> bytes{};
+    // Any seed is right as long as both sides use it; this one cannot be foreseen either.
+    if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) bytes.fill(7);
+    std::string out;
+    for (const auto b : bytes) out += fmt::format("{:02x}", b);
+    return out;
+}
+
+bool open_home(preflight& f, home_kind kind, std::unique_ptr<home_link>& into) {
+    auto opened = f.with.homes.open(kind, f.with.limit.connect);
+    if (opened) {
+        into = std::move(*opened);
+        into->set_deadline(f.with.limit.statement);
+        return true;
+    }
+    const bool target = kind == f.what.to;
+    const std::string& text = opened.error().message;
+    const std::string who = kind == home_kind::engine ? "the engine" : "PostgreSQL";
+    if (opened.error().sqlstate == invalid_catalog || text.find("does not exist") != std::string::npos)
+        f.refuse(target ? "no_database" : "source_down", fmt::format("{}: {}", who, text),
+                 "create the database and the role first: hotlane makes nothing global");
+    else
+        f.refuse(target ? "target_down" : "source_down",
+                 fmt::format("{} does not answer: {}", who, text),
+                 "start it, or correct its address in the configuration");
+    return false;
+}
+
+void fill_defaults(preflight& f) {
+    f.home = *f.with.tool.settings.postgres;
+    const auto& t = f.with.tool.settings;
+    if (f.home.database.empty()) f.home.database = t.name;
+    if (f.home.schema.empty()) f.home.schema = "public";
+    if (f.home.role.empty() && t.match.user.find_first_of("*?") == std::string::npos)
+        f.home.role = t.match.user;
+}
+
+bool check_other_moves(preflight& f) {
+    auto unfinished = f.with.around.store.unfinished_moves();
+    if (!unfinished) {
+        f.refuse("journal_failed", "the state store does not answer: " + unfinished.error().what,
+                 "mend the state file or its disk");
+        return false;
+    }
+    for (const auto& r : *unfinished)
+        if (r.tool == f.with.tool.name)
+            f.refuse("another_move", fmt::format("move {} of this tool has not ended", r.id),
+                     "see `hotlane moves`; it ends by itself when both homes answer");
+    return f.good();
+}
+
+}  // namespace
+
+void preflight::refuse(std::string code, std::string message, std::string mend) {
+    found.refusals.push_back({std::move(code), std::move(message), std::move(mend)});
+}
+
+bool prepare(preflight& f, const std::string& id) {
+    const auto& t = f.with.tool.settings;
+    f.budget = std::min(f.what.hold_max, t.hold_max);
+    plan& p = f.found.made;
+    p.move = id;
+    p.tool = f.with.tool.name;
+    p.to = f.what.to;
+    p.from = p.to == home_kind::engine ? home_kind::postgres : home_kind::engine;
+    p.seed = random_seed();
+    if (!t.postgres) {
+        f.refuse("no_target", "the tool has no PostgreSQL home in its settings",
+                 "give it `postgres:` with a server");
+        return false;
+    }
+    const auto server = f.with.around.model.postgres.find(t.postgres->server);
+    if (server == f.with.around.model.postgres.end()) {
+        f.refuse("no_target", fmt::format("server \"{}\" is not configured", t.postgres->server),
+                 "name a server under `postgres:`");
+        return false;
+    }
+    f.server = server->second;
+    fill_defaults(f);
+    p.schema = f.home.schema;
+    p.role = f.home.role;
+    if (!check_other_moves(f)) return false;
+    const bool postgres = open_home(f, home_kind::postgres, f.found.postgres);
+    const bool engine = open_home(f, home_kind::engine, f.found.engine);
+    return postgres && engine;
+}
+
+sql::schema_definition known_ddl(preflight& f) {
+    std::vector<std::string> statements;
+    const auto& file = f.with.tool.settings.schema_file;
+    if (!file.empty()) {
+        std::ifstream in(file);
+        if (!in) {
+            f.refuse("no_schema", fmt::format("schema file {} cannot be read", file),
+                     "correct `schema:` of the tool");
+            return {};
+        }
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        statements = sql::split_statements(text);
+    }
+    auto seen = f.with.around.store.ddl(f.with.tool.name);
+    if (seen) statements.insert(statements.end(), seen->begin(), seen->end());
+    return sql::read_ddl(statements);
+}
+
+bool note_bad_value(preflight& f, refusal bad) {
+    f.found.refusals.push_back(std::move(bad));
+    return f.found.refusals.size() < bad_values_shown;
+}
+
+void forecast(preflight& f, std::chrono::milliseconds copy_time) {
+    f.found.detail["forecast"] = {{"rows", f.rows},
+                                  {"scan_ms", f.scanned.count()},
+                                  {"hold_ms", copy_time.count()},
+                                  {"budget_ms", f.budget.count()}};
+    if (copy_time <= f.budget) return;
+    f.refuse("hold_forecast",
+             fmt::format("copying {} rows would hold the clients for about {} ms; the budget is {} ms",
+                         f.rows, copy_time.count(), f.budget.count()),
+             "raise hold_max of the tool, or make its tables smaller");
+}
+
+}  // namespace hotlane::move

@@ -1,0 +1,169 @@
+// Preflight of the way out: may this tool's tables live on PostgreSQL?
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "router/move/copy.hpp"
+#include "router/move/engine_home.hpp"
+#include "router/move/names.hpp"
+#include "router/move/postgres_home.hpp"
+#include "router/move/preflight.hpp"
+
+namespace hotlane::move {
+namespace {
+
+using policy::home_kind;
+using std::chrono::milliseconds;
+
+// Forecast: a scan of the engine with its COPY, and reading the copy back, are at most three scans;
+// each table costs two renames and a few statements.
+constexpr int scans_under_hold = 3;
+constexpr milliseconds hold_per_table{40}, hold_at_least{50};
+
+bool check_place(preflight& f) {
+    auto mark = read_marker(*f.found.postgres, f.with.tool.name, false);
+    if (!mark) {
+        f.found.refusals.push_back(home_failed(home_kind::postgres, "reading the marker", mark.error()));
+        return false;
+    }
+    f.found.at_start = *mark;
+    auto stored = f.with.around.store.placement(f.with.tool.name);
+    f.found.made.epoch = stored && *stored ? (*stored)->epoch : 1;
+    if (!*mark) return true;
+    f.found.made.epoch = (*mark)->epoch;
+    if ((*mark)->state == marker_state::serving)
+        f.refuse("already_there", "the tool lives on PostgreSQL", "");
+    else if ((*mark)->state != marker_state::away)
+        f.refuse("another_move",
+                 fmt::format("the marker says {} (move {})", to_string((*mark)->state), (*mark)->move),
+                 "see `hotlane moves`; `hotlane run` tidies it at start");
+    return f.good();
+}
+
+bool read_tables(preflight& f) {
+    const auto failed = [&](const link_error& e) {
+        f.found.refusals.push_back(home_failed(home_kind::engine, "reading the catalog", e));
+        return false;
+    };
+    auto catalog = read_engine_catalog(*f.found.engine);
+    if (!catalog) return failed(catalog.error());
+    auto relationships = read_relationships(*f.found.engine);
+    if (!relationships) return failed(relationships.error());
+    auto lsn = read_lsn(*f.found.engine);
+    if (!lsn) return failed(lsn.error());
+    if (lsn->empty())
+        f.refuse("no_lsn", "the engine does not tell twill_committed_lsn: writes after the fence "
+                           "could not be detected",
+                 "keep this tool on the engine");
+    auto view = read_engine_schema(*catalog, *relationships, known_ddl(f),
+                                   f.with.tool.settings.no_hidden_constraints);
+    for (auto& r : view.refusals) f.found.refusals.push_back(std::move(r));
+    plan& p = f.found.made;
+    p.tables = std::move(view.tables);
+    p.notes = std::move(view.notes);
+    p.strays.assign(p.tables.size(), 0);
+    for (const auto& t : p.tables) {
+        if (t.identity() && t.identity()->autoincrement)
+            p.notes.push_back(fmt::format(
+                "table \"{}\": numbers go on from the highest row; the engine may remember a higher "
+                "one that was deleted",
+                t.name));
+    }
+    return f.good();
+}
+
+void check_names_taken(preflight& f) {
+    auto reply = f.found.postgres->exec(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE "
+        "n.nspname = $1 AND coalesce(obj_description(c.oid, 'pg_class'), '') NOT LIKE 'hotlane "
+        "fence %'",
+        {{param_type::text, f.home.schema}});
+    if (!reply) {
+        f.found.refusals.push_back(home_failed(home_kind::postgres, "preflight", reply.error()));
+        return;
+    }
+    std::set<std::string> taken;
+    for (const auto& r : reply->data) taken.insert(r.at(0).value_or(""));
+    for (const auto& t : f.found.made.tables)
+        if (taken.contains(t.name))
+            f.refuse("name_taken",
+                     fmt::format("schema \"{}\" on PostgreSQL has a relation \"{}\" already",
+                                 f.home.schema, t.name),
+                     "rename or drop it there, or give the tool another schema");
+}
+
+void check_definitions(preflight& f) {
+    auto error = try_tables({*f.found.postgres, f.with.limit.lock}, f.found.made);
+    if (!error) return;
+    if (error->table.empty()) {
+        f.refuse("no_rights", "PostgreSQL refuses a staging schema: " + error->error.message,
+                 "give the admin user the rights that the documentation lists");
+        return;
+    }
+    f.refuse("definition_refused",
+             fmt::format("table \"{}\": PostgreSQL refuses its definition: {}", error->table,
+                         error->error.message),
+             "give the table's DDL in words that both homes understand as `schema:`");
+}
+
+// A number that the engine prints with fewer digits than it keeps would be changed by the copy.
+void check_real_digits(preflight& f) {
+    bool any = false;
+    for (const auto& t : f.found.made.tables)
+        for (const auto& c : t.columns) any = any || c.type == value_type::real;
+    if (!any) return;
+    auto reply = f.found.engine->exec("SELECT CAST(0.1 AS REAL) + CAST(0.2 AS REAL)");
+    if (!reply || reply->data.empty() || !reply->data[0].at(0)) {
+        f.found.made.notes.push_back("the engine does not show how many digits of a real it prints");
+        return;
+    }
+    std::string scratch;
+    const auto read = read_value(value_type::real, *reply->data[0][0], scratch);
+    const double exact = 0.1 + 0.2;
+    if (!read || read->real < exact || read->real > exact)
+        f.refuse("inexact_reals",
+                 fmt::format("the engine prints 0.1 + 0.2 as {}: reals would lose digits",
+                             *reply->data[0][0]),
+                 "keep this tool on the engine");
+}
+
+void scan_values(preflight& f) {
+    const auto start = steady::now();
+    f.found.engine->set_deadline(f.with.limit.scan);
+    for (auto& t : f.found.made.tables) {
+        auto read = read_engine_rows(
+            *f.found.engine, t, t.name, [](const std::vector<value>&) { return true; },
+            [&](refusal bad) { return note_bad_value(f, std::move(bad)); });
+        if (!read) {
+            f.found.refusals.push_back(
+                home_failed(home_kind::engine, "reading " + t.name, read.error()));
+            return;
+        }
+        t.rows = *read;
+        f.rows += *read;
+        if (!f.found.engine->alive()) return;  // enough bad values were found
+    }
+    f.found.engine->set_deadline(f.with.limit.statement);
+    f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start);
+}
+
+}  // namespace
+
+findings look_out(context& with, const request& what, const std::string& id) {
+    preflight f{with, what, {}, {}, {}, {}, 0, {}};
+    if (!prepare(f, id)) return std::move(f.found);
+    if (!check_place(f)) return std::move(f.found);
+    check_postgres(f);
+    const bool readable = read_tables(f);
+    if (readable) {
+        check_names_taken(f);
+        if (f.good()) check_definitions(f);
+        check_real_digits(f);
+    }
+    if (!f.found.made.tables.empty()) scan_values(f);
+    forecast(f, f.scanned * scans_under_hold + hold_at_least +
+                    hold_per_table * static_cast<int>(f.found.made.tables.size()));
+    return std::move(f.found);
+}
+
+}  // namespace hotlane::move

@@ -1,0 +1,145 @@
+// What must be true of the PostgreSQL server, in either direction.
+#include <fmt/format.h>
+#include <map>
+
+#include "router/move/preflight.hpp"
+
+namespace hotlane::move {
+namespace {
+
+using policy::home_kind;
+
+std::string text(const row& r, std::size_t i) { return i < r.size() ? r[i].value_or("") : ""; }
+
+// nullopt: the question was refused, and that was noted.
+std::optional<rows> ask(preflight& f,
+                        const std::string& sql,
+                        const std::vector<param>& params = {}) {
+    auto reply = f.found.postgres->exec(sql, params);
+    if (reply) return std::move(*reply);
+    f.found.refusals.push_back(home_failed(home_kind::postgres, "preflight", reply.error()));
+    return std::nullopt;
+}
+
+void check_settings(preflight& f) {
+    auto reply = ask(f,
+                     "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', "
+                     "'synchronous_commit', 'full_page_writes', 'server_encoding', "
+                     "'server_version_num', 'transaction_read_only') UNION ALL SELECT "
+                     "'in_recovery', pg_is_in_recovery()::text");
+    if (!reply) return;
+    std::map<std::string, std::string> s;
+    for (const auto& r : reply->data) s[text(r, 0)] = text(r, 1);
+    if (f.server.require_durable)
+        for (const char* name : {"fsync", "synchronous_commit", "full_page_writes"})
+            if (s[name] == "off")
+                f.refuse(std::string(name) + "_off",
+                         fmt::format("PostgreSQL server {} runs with {} = off: it may lose what it "
+                                     "acknowledged",
+                                     f.server.name, name),
+                         fmt::format("set {} = on, or accept less with `require_durable: false`", name));
+    if (s["server_encoding"] != "UTF8")
+        f.refuse("encoding", fmt::format("the database's encoding is {}", s["server_encoding"]),
+                 "create the database with ENCODING 'UTF8'");
+    if (s["in_recovery"] == "true" || s["transaction_read_only"] == "on")
+        f.refuse("read_only", "the PostgreSQL server is a standby or read only",
+                 "point the server's address at the primary");
+}
+
+// `ALTER ROLE .. SET synchronous_commit = off` undoes what the server promises.
+void check_role_settings(preflight& f) {
+    if (!f.server.require_durable) return;
+    auto reply = ask(f,
+                     "SELECT c FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole "
+                     "LEFT JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c WHERE "
+                     "(s.setrole = 0 OR r.rolname = $1) AND (s.setdatabase = 0 OR d.datname = "
+                     "current_database()) AND c = 'synchronous_commit=off'",
+                     {{param_type::text, f.home.role}});
+    if (reply && !reply->data.empty())
+        f.refuse("synchronous_commit_off",
+                 "the tool's role or database is set to synchronous_commit = off",
+                 "reset it, or accept less with `require_durable: false`");
+}
+
+void check_role(preflight& f) {
+    if (f.home.role.empty()) {
+        f.refuse("no_role", "no role is named that owns the tables on PostgreSQL",
+                 "give the tool's `postgres:` a `role:`");
+        return;
+    }
+    auto reply = ask(f, "SELECT 1 FROM pg_roles WHERE rolname = $1", {{param_type::text, f.home.role}});
+    if (!reply) return;
+    if (reply->data.empty()) {
+        f.refuse("no_role", fmt::format("role \"{}\" does not exist on PostgreSQL", f.home.role),
+                 fmt::format("CREATE ROLE \"{}\" LOGIN", f.home.role));
+        return;
+    }
+    auto rights = ask(
+        f,
+        "SELECT r.rolsuper OR pg_has_role(current_user, $1::name, 'MEMBER'), "
+        "has_database_privilege(current_database(), 'CREATE'), EXISTS (SELECT 1 FROM pg_namespace "
+        "WHERE nspname = $2), coalesce((SELECT r.rolsuper OR has_schema_privilege(oid, 'CREATE') "
+        "FROM pg_namespace WHERE nspname = $2), false), current_user FROM pg_roles r WHERE "
+        "r.rolname = current_user",
+        {{param_type::text, f.home.role}, {param_type::text, f.home.schema}});
+    if (!rights || rights->data.empty()) return;
+    const row& r = rights->data[0];
+    if (text(r, 2) != "t") {
+        f.refuse("no_schema_on_target", fmt::format("schema \"{}\" does not exist", f.home.schema),
+                 fmt::format("CREATE SCHEMA \"{}\"", f.home.schema));
+        return;
+    }
+    const auto lacking = [&](const std::string& what, const std::string& mend) {
+        f.refuse("no_rights", fmt::format("{} may not {}", text(r, 4), what), mend);
+    };
+    if (text(r, 0) != "t")
+        lacking(fmt::format("give tables to role \"{}\"", f.home.role),
+                fmt::format("GRANT \"{}\" TO \"{}\"", f.home.role, text(r, 4)));
+    if (text(r, 1) != "t")
+        lacking("create schemas in the database",
+                fmt::format("GRANT CREATE ON DATABASE \"{}\" TO \"{}\"", f.home.database, text(r, 4)));
+    if (text(r, 3) != "t")
+        lacking(fmt::format("create tables in schema \"{}\"", f.home.schema),
+                fmt::format("GRANT CREATE ON SCHEMA \"{}\" TO \"{}\" WITH GRANT OPTION", f.home.schema,
+                            text(r, 4)));
+}
+
+void check_shared(preflight& f) {
+    for (const auto& other : f.with.around.tools.all()) {
+        if (other->name == f.with.tool.name || !other->settings.postgres) continue;
+        const auto& home = *other->settings.postgres;
+        const auto database = home.database.empty() ? other->name : home.database;
+        if (home.server == f.home.server && database == f.home.database)
+            f.refuse("shared_database",
+                     fmt::format("tool \"{}\" has the same PostgreSQL database", other->name),
+                     "give every tool a database of its own");
+    }
+    auto marked = marked_tools(*f.found.postgres);
+    if (!marked) {
+        f.found.refusals.push_back(home_failed(home_kind::postgres, "preflight", marked.error()));
+        return;
+    }
+    for (const auto& name : *marked)
+        if (name != f.with.tool.name)
+            f.refuse("shared_database",
+                     fmt::format("the database bears the marker of tool \"{}\"", name),
+                     "give every tool a database of its own");
+}
+
+}  // namespace
+
+void check_postgres(preflight& f) {
+    check_settings(f);
+    check_role(f);
+    check_role_settings(f);
+    check_shared(f);
+    auto prepared =
+        ask(f, "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()");
+    if (prepared && !prepared->data.empty() && text(prepared->data[0], 0) != "0")
+        f.refuse("prepared_transactions",
+                 fmt::format("{} prepared transactions are open in the database",
+                             text(prepared->data[0], 0)),
+                 "COMMIT PREPARED or ROLLBACK PREPARED them");
+}
+
+}  // namespace hotlane::move
