@@ -20,8 +20,9 @@ void trim_front(std::vector<Value>& ring, std::size_t max) {
 }
 
 std::size_t windows_kept(const settings& with) {
-    const auto proof = static_cast<std::size_t>(size_of_proof(with).wanted);
-    return std::clamp<std::size_t>(3 * proof, 32, windows_kept_max);
+    // As long as a window may count it is kept, however many others lie between.
+    const auto lengths = window_age_max(with) / std::max(with.window.length, duration{1});
+    return std::clamp<std::size_t>(static_cast<std::size_t>(lengths), 32, windows_kept_max);
 }
 
 double lane_use_of(const window& w, double writes, std::chrono::microseconds commit_latency) {

@@ -45,15 +45,28 @@ block too_many_running(const context& at) {
                         std::max(rails.moves_at_once, 1))};
 }
 
-// Waiting times and counts: they bind the policy only.
-block must_wait(const context& at) {
+// Whether a slow engine or storage made this and other tools hot together shows only after one more
+// proof time: the first of them must not leave before the others are known.
+block incident(const context& at) {
     const auto& rails = at.with.rails;
-    if (rails.incident_tools > 0 && at.fleet.tools_hot_together >= rails.incident_tools)
+    if (rails.incident_tools <= 0) return {};
+    if (at.fleet.tools_hot_together >= rails.incident_tools)
         return {
             "incident",
             fmt::format("{} tools turned hot within one proof time: this looks like the storage "
                         "or the engine, so nothing moves",
                         at.fleet.tools_hot_together)};
+    if (at.state.hot_since && at.now - *at.state.hot_since < proof_time(at.with))
+        return {"incident_watch",
+                fmt::format("it turned hot just now; until {} it shows whether others do too",
+                            text_of(*at.state.hot_since + proof_time(at.with)))};
+    return {};
+}
+
+// Waiting times and counts: they bind the policy only.
+block must_wait(const context& at) {
+    const auto& rails = at.with.rails;
+    if (auto why = incident(at)) return why;
     if (at.state.quiet_until && at.now < *at.state.quiet_until)
         return {"cooldown",
                 fmt::format("cooldown until {} after {} failed or refused moves",
@@ -106,6 +119,11 @@ int incident_size(std::vector<time_point> hot_since, duration proof_time) {
         largest = std::max(largest, last - first + 1);
     }
     return static_cast<int>(largest);
+}
+
+int incident_size(std::vector<time_point> hot_since, const settings& with, time_point now) {
+    std::erase_if(hot_since, [&](time_point at) { return now - at > with.rails.incident_hold; });
+    return incident_size(std::move(hot_since), proof_time(with));
 }
 
 }  // namespace hotlane::policy

@@ -33,8 +33,11 @@ struct fleet_view {
     bool has_target{true};      // the tool has a PostgreSQL home configured
 };
 
-// How many of the tools that are hot now turned hot within one proof time of each other.
+// The most tools that turned hot within one proof time of each other. `hot_since`:
+// runbook_state::hot_since of every tool on the same engine or storage that is hot now.
 int incident_size(std::vector<time_point> hot_since, duration proof_time);
+// The same, of those that turned hot within incident_hold: older heat is load, not an incident.
+int incident_size(std::vector<time_point> hot_since, const settings& with, time_point now);
 
 enum class event_kind : std::uint8_t {
     window,          // a window was closed and judged

@@ -58,6 +58,7 @@ struct settings {
         duration forgive_after{86'400'000};  // calm time after which the back-off is forgotten
         duration hold_max{2'000};            // client-visible pause that a move may cost
         int incident_tools{3};               // that many tools hot at once: nothing moves
+        duration incident_hold{3'600'000};   // so long; then it is load, and tools move one by one
         duration pin_max{2'592'000'000};     // no pin lasts longer
     } rails;
 

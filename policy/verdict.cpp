@@ -93,6 +93,11 @@ proof_size size_of_proof(const settings& with) noexcept {
     return size;
 }
 
+duration proof_time(const settings& with) noexcept {
+    const proof_size size = size_of_proof(with);
+    return std::max(size.covered_min, with.window.length * size.needed);
+}
+
 duration window_age_max(const settings& with) noexcept {
     return with.window.length * std::max(with.window.age_max, 3 * size_of_proof(with).wanted);
 }

@@ -59,6 +59,9 @@ struct proof_size {
 };
 proof_size size_of_proof(const settings& with) noexcept;
 
+// The shortest time that a proof takes under steady load.
+duration proof_time(const settings& with) noexcept;
+
 // The longest that a window may lie back and still count.
 duration window_age_max(const settings& with) noexcept;
 

@@ -80,6 +80,7 @@ inline settings short_settings(mode act_mode = mode::act) {
     with.come_back.calm_windows = 3;
     with.come_back.lookback = duration{60'000};
     with.rails.min_stay = duration{30'000};
+    with.rails.incident_tools = 0;  // one tool alone: nobody to wait for
     return with;
 }
 

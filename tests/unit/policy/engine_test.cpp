@@ -167,11 +167,16 @@ TEST_CASE("a pinned tool is not moved, and a pin ends with a decision") {
 TEST_CASE("an incident moves nothing and raises one alert") {
     settings with = short_settings(mode::advise);
     with.levers.shard = false;
+    with.rails.incident_tools = 3;
     driver d{with};
+    d.run(hot_row, 5);
+    CHECK(d.at() == stage::flagged);  // it waits one proof time for company
+    CHECK(d.count("held_by_rail") == 1);
+    CHECK_FALSE(d.decisions.back().alert);
     d.fleet.tools_hot_together = 3;
     d.run(hot_row, 30);
     CHECK(d.at() == stage::flagged);
-    REQUIRE(d.count("held_by_rail") == 1);
+    CHECK(d.count("held_by_rail") == 2);
     CHECK(d.decisions.back().alert_key == "incident");
     d.fleet.tools_hot_together = 2;
     d.run(hot_row, 1);

@@ -135,6 +135,7 @@ TEST_CASE("the whole trace in every mode: the same decisions until the world is 
     const auto rows = recorded_trace();
     auto options = options_of(duration{2'500});
     options.with.levers.shard = false;
+    options.with.rails.incident_tools = 0;
     options.move_takes = duration{3'000};
     const auto act = replay(rows, options).decisions();
     options.with.act_mode = mode::observe;

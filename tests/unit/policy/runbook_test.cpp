@@ -329,9 +329,15 @@ TEST_CASE("rails bind the policy, safety binds everybody") {
     CHECK(rail(mover::policy) == "moves_per_hour");
     CHECK(rail(mover::operator_order).empty());
     s.fleet = {};
-    s.fleet.tools_hot_together = s.with.rails.incident_tools;
+    s.with.rails.incident_tools = 3;
+    s.fleet.tools_hot_together = 3;
     CHECK(rail(mover::policy) == "incident");
     s.fleet = {};
+    s.state.hot_since = now - proof_time(s.with) + duration{1};
+    CHECK(rail(mover::policy) == "incident_watch");
+    CHECK(rail(mover::operator_order).empty());
+    s.state.hot_since = now - proof_time(s.with);
+    CHECK(rail(mover::policy).empty());
     s.state.quiet_until = now + duration{1};
     CHECK(rail(mover::policy) == "cooldown");
     CHECK(rail(mover::operator_order).empty());
@@ -373,8 +379,12 @@ TEST_CASE("waiting times double up to their cap") {
 
 TEST_CASE("an incident is tools that turned hot within one proof time") {
     const auto at = [](int s) { return t0 + duration{1'000} * s; };
-    CHECK(incident_size({}, duration{10'000}) == 0);
-    CHECK(incident_size({at(0)}, duration{10'000}) == 1);
-    CHECK(incident_size({at(25), at(0), at(5)}, duration{10'000}) == 2);
-    CHECK(incident_size({at(12), at(0), at(10), at(9)}, duration{10'000}) == 3);
+    const settings with = short_settings();
+    REQUIRE(proof_time(with) == duration{10'000});
+    CHECK(incident_size({}, with, at(30)) == 0);
+    CHECK(incident_size({at(0)}, with, at(30)) == 1);
+    CHECK(incident_size({at(25), at(0), at(5)}, with, at(30)) == 2);
+    CHECK(incident_size({at(12), at(0), at(10), at(9)}, with, at(30)) == 3);
+    CHECK(incident_size({at(0), at(1), at(2)}, with, at(3'600)) == 3);
+    CHECK(incident_size({at(0), at(1), at(2)}, with, at(3'601)) == 2);
 }
