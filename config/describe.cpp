@@ -55,6 +55,8 @@ void describe_rails(archive& a, policy::settings::rail_settings& r) {
     a.duration("forgive_after", r.forgive_after);
     a.duration("hold_max", r.hold_max, {tick, hours{1}});
     a.integer("incident_tools", r.incident_tools, 2, many);
+    a.duration("incident_hold", r.incident_hold);
+    a.duration("pin_max", r.pin_max, {tick, hours{24 * 366}});
 }
 
 void describe_return(archive& a, policy::settings::return_settings& r) {
@@ -159,6 +161,7 @@ void describe_policy(archive& a, policy::settings& s) {
         a.integer("out_of", s.window.out_of, 1, 1'000);
         a.integer("min_acquires", s.window.min_acquires, 1, 1'000 * many);
         a.duration("proof_min", s.window.proof_min, {milliseconds{0}, hours{24}});
+        a.integer("age_max", s.window.age_max, 1, many);
     });
     a.section("detect", [&] { describe_detect(a, s.detect); });
     a.section("diagnose", [&] {

@@ -65,6 +65,29 @@ TEST_CASE("the shipped example writes every key, with its default") {
     CHECK(got->value.limit.parsed_message_bytes == limits{}.parsed_message_bytes);
 }
 
+TEST_CASE("every setting of a policy has a key") {
+    // Members are declared as `type name{default};` in sections that end with `} name;`.
+    const auto got = load_file("../deploy/examples/hotlane.yaml");
+    REQUIRE(got);
+    const auto text = print_effective(*got);
+    std::ifstream header{"../policy/settings.hpp"};
+    REQUIRE(header);
+    int found = 0;
+    for (std::string line; std::getline(header, line) && line != "};";) {
+        const auto value = line.find('{');
+        const auto end = line.find("};", value);
+        if (value == std::string::npos || end == std::string::npos) continue;
+        const auto space = line.rfind(' ', value);
+        auto name = line.substr(space + 1, value - space - 1);
+        if (name == "name" || name == "where") continue;  // not written by operators
+        if (name == "act_mode") name = "mode";
+        INFO(line);
+        CHECK(text.find(" " + name + ": ") != std::string::npos);
+        ++found;
+    }
+    CHECK(found > 30);
+}
+
 TEST_CASE("defaults fill what is not written") {
     const auto got = must(std::string{"version: 1\n"} + tools).value;
     REQUIRE(got.listen.size() == 1);

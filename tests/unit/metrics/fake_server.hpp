@@ -84,6 +84,8 @@ class fake_server {
     void set_welcome(bool on) { welcome_ = on; }  // false: accept and be silent
 
   private:
+    static constexpr std::uint32_t ssl_request = 80'877'103;
+
     bool readable(int fd, int ms) const {
         pollfd p{fd, POLLIN, 0};
         return poll(&p, 1, ms) > 0;
@@ -118,6 +120,11 @@ class fake_server {
         std::string head;
         if (!receive(fd, head, 4)) return;
         if (!receive(fd, head, number(head, 0))) return;
+        if (number(head, 4) == ssl_request) {
+            give(fd, "N");
+            head.clear();
+            if (!receive(fd, head, 4) || !receive(fd, head, number(head, 0))) return;
+        }
         if (!welcome_) {
             std::string rest;
             receive(fd, rest, 1 << 20);
