@@ -123,6 +123,10 @@ int incident_size(std::vector<time_point> hot_since, duration proof_time) {
 
 int incident_size(std::vector<time_point> hot_since, const settings& with, time_point now) {
     std::erase_if(hot_since, [&](time_point at) { return now - at > with.rails.incident_hold; });
+    return incident_size(std::move(hot_since), with);
+}
+
+int incident_size(std::vector<time_point> hot_since, const settings& with) {
     return incident_size(std::move(hot_since), proof_time(with));
 }
 

@@ -38,6 +38,8 @@ struct fleet_view {
 int incident_size(std::vector<time_point> hot_since, duration proof_time);
 // The same, of those that turned hot within incident_hold: older heat is load, not an incident.
 int incident_size(std::vector<time_point> hot_since, const settings& with, time_point now);
+// Without `now` heat of any age counts.
+int incident_size(std::vector<time_point> hot_since, const settings& with);
 
 enum class event_kind : std::uint8_t {
     window,          // a window was closed and judged

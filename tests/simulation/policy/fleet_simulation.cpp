@@ -166,7 +166,8 @@ class fleet {
 
     void finish_move(simulated_tool& tool, time_point now) {
         tool.move_ends.reset();
-        const bool is_failed = chance(0.2);
+        // What fails is mended after the second try.
+        const bool is_failed = chance(0.2) && tool.policy.state().failures < 2;
         failed_moves_ += is_failed ? 1 : 0;
         if (!is_failed) tool.arrivals.push_back(now);
         tool.policy.move_finished(
