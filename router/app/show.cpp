@@ -56,14 +56,16 @@ int show_status(const client_options& with) {
     out += line("loaded",
                 moment(at(config, "loaded_at")) +
                     (at(config, "last_reload_ok") == false ? " (last reload failed)" : ""));
-    for (const auto& [name, address] : at(*got, "addresses").items())
+    const auto addresses = at(*got, "addresses");
+    for (const auto& [name, address] : addresses.items())
         out += line(name.c_str(), address.is_string() ? cell(address) : address.dump());
     out += line("tools",
                 fmt::format("{} on the engine, {} on PostgreSQL, {} not served",
                             cell(at(tools, "engine")),
                             cell(at(tools, "postgres")),
                             cell(at(tools, "not_served"))));
-    for (const auto& [stage, count] : at(tools, "stages").items())
+    const auto stages = at(tools, "stages");
+    for (const auto& [stage, count] : stages.items())
         out += line("", fmt::format("{} {}", cell(count), stage));
     out += line("moves", cell(at(*got, "moves_running")) + " running");
     print(out);

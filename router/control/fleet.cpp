@@ -46,7 +46,7 @@ policy::fleet_view fleet::view(bool has_target,
         std::count_if(starts_.begin(), starts_.end(), [now](policy::time_point at) {
             return now - at < std::chrono::hours(1);
         }));
-    out.tools_hot_together = policy::incident_size(hot_since, with);
+    out.tools_hot_together = policy::incident_size(hot_since, with, now);
     out.has_target = has_target;
     return out;
 }
