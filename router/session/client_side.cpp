@@ -183,12 +183,12 @@ void session::implementation::take_query(const client_frame& frame) {
             if (!entry.text && (statement.what == sql::kind::ddl || statement.parameter ||
                                 statement.what == sql::kind::set_session_characteristics))
                 entry.text = std::make_shared<const std::string>(*sql);
-        note_sent(entry.facts.get(), *sql);
+        note_sent(entry.facts.get(), *sql, entry.facts->statements.size() == 1 && !unsynced_);
     } else {
         env_.count_limit_hit("parsed_message_bytes");
-        note_sent(nullptr, {});
+        note_sent(nullptr, {}, false);
     }
-    statements_.forget_unnamed();  // PostgreSQL drops it at every simple query
+    statements_.closing("");  // PostgreSQL drops it at every simple query
     unsynced_ = false;
     owed_.push(std::move(entry));
     pass(frame);
@@ -209,8 +209,9 @@ void session::implementation::terminate() {
     if (owed_.empty() || unsynced_) end(!in_block_ && !unsynced_);
 }
 
-// What the transaction state will be once the home has done this.
-void session::implementation::note_sent(const sql::facts* facts, std::string_view sql) {
+// What the transaction state will be once the home has done this. Only a query of one statement is
+// certain to be done: an error before it in the same text or batch makes the home skip it.
+void session::implementation::note_sent(const sql::facts* facts, std::string_view sql, bool alone) {
     if (!facts) {
         forecast_ = forecast::unsure;
         link_level_ = level::unknown;
@@ -220,9 +221,11 @@ void session::implementation::note_sent(const sql::facts* facts, std::string_vie
     for (const auto& statement : facts->statements) {
         const auto what = statement.what;
         if (what == sql::kind::begin)
-            forecast_ = forecast::in_block;
-        else if (what == sql::kind::prepare_transaction || (ends_block(what) && !statement.chain))
-            forecast_ = forecast::idle;
+            forecast_ = alone ? forecast::in_block : forecast::unsure;
+        else if (ends_block(what) && !statement.chain)
+            forecast_ = alone ? forecast::idle : forecast::unsure;
+        else if (what == sql::kind::prepare_transaction)
+            forecast_ = forecast::unsure;
         else if (what == sql::kind::other && !facts->parsed)
             forecast_ = forecast::unsure;
         note_isolation(statement);

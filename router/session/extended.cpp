@@ -55,48 +55,58 @@ void session::implementation::take_parse(const client_frame& frame) {
     } else {
         env_.count_limit_hit("parsed_message_bytes");
         state_.pin_now(pin::unreadable);
-        statements_.forget_unnamed();
+        statements_.closing("");
     }
     owed_.push(std::move(entry));
     pass(frame);
 }
 
-// Remembered as it is sent, so that a Bind in the same write finds it; an error takes it back.
+// From now on a Bind may name it; ParseComplete makes it part of what a new link must have.
 bool session::implementation::remember(std::string_view body, owed& entry) {
     const auto message = wire::decode_parse(body);
     if (!message) {
         fatal(texts::bad_client_message(wire::to_string(message.error())));
         return false;
     }
-    auto known = statements_.find(message->statement);
-    if (known && message->statement.empty() && known->confirmed && known->sql == message->query &&
-        known->types == message->parameter_types && !known->refused && !known->result_changed) {
+    const bool unnamed = message->statement.empty();
+    const auto known = unnamed ? statements_.expect("") : nullptr;
+    if (known && known->sql == message->query && known->types == message->parameter_types &&
+        !known->refused && !known->result_changed) {
         entry.statement = known;  // the same again
-        return true;
-    }
-    if (known && !message->statement.empty() && !known->refused)
-        return true;  // the name is taken: the home will say so
-    auto statement = statement_memory::pointer{};
-    if (message->statement.empty()) {
-        known.reset();
-        statement = statements_.recycle_unnamed();
     } else {
-        statement = std::make_shared<prepared>();
+        entry.statement = unnamed ? statements_.spare() : std::make_shared<prepared>();
+        auto& statement = *entry.statement;
+        statement.name = message->statement;
+        statement.sql = message->query;
+        statement.types.assign(message->parameter_types.begin(), message->parameter_types.end());
+        statement.facts = facts_of(message->query);
     }
-    statement->name = message->statement;
-    statement->sql = message->query;
-    statement->types.assign(message->parameter_types.begin(), message->parameter_types.end());
-    statement->facts = facts_of(message->query);
-    if (!message->statement.empty() &&
-        (statements_.size() >= limits_.statements ||
-         statements_.bytes() + statement->bytes() > statement_bytes_max)) {
+    statements_.sent(entry.statement);
+    return true;
+}
+
+// ParseComplete.
+void session::implementation::keep_statement(const std::shared_ptr<prepared>& statement) {
+    const bool more = !statement->name.empty() && !statements_.has(statement->name);
+    if (more && (statements_.size() >= limits_.statements ||
+                 statements_.bytes() + statement->bytes() > statement_bytes_max)) {
         env_.count_limit_hit("statements_per_client");
         state_.pin_now(pin::other);
-    } else {
-        statements_.put(statement);
+        return;
     }
-    entry.statement = std::move(statement);
-    return true;
+    statements_.put(statement);
+}
+
+// The home skips messages: what was expected of them will not be. What was sent behind them counts.
+void session::implementation::expect_again() {
+    statements_.forget_sent();
+    for (std::size_t i = 0; i < owed_.size(); ++i) {
+        const auto& entry = owed_.at(i);
+        if (entry.what == owes::query && !entry.hidden()) statements_.closing("");
+        if (!entry.statement) continue;
+        if (entry.what == owes::parse) statements_.sent(entry.statement);
+        if (entry.what == owes::close) statements_.closing(entry.statement->name);
+    }
 }
 
 // What stands against using this statement at this home; null: nothing.
@@ -138,7 +148,7 @@ void session::implementation::take_bind(const client_frame& frame) {
         pass(frame);
         return;
     }
-    const auto statement = statements_.find(head->statement);
+    const auto statement = statements_.expect(head->statement);
     auto entry = entry_of(owes::bind, statement);
     if (statement) entry.instead = standing_refusal(*statement);
     if (entry.instead) {
@@ -174,12 +184,11 @@ void session::implementation::take_target(const client_frame& frame) {
         return;
     }
     const bool of_statement = message->kind == 'S';
-    const auto statement = of_statement ? statements_.find(message->name) : portal(message->name);
+    const auto statement = of_statement ? statements_.expect(message->name) : portal(message->name);
     if (frame.tag == wire::tag_f::close) {
         owed_.push(entry_of(owes::close, of_statement ? statement : nullptr));
         if (of_statement) {
-            statements_.erase(message->name);
-            // A home that refused it never had it; closing nothing is no error.
+            statements_.closing(message->name);
         } else {
             set_portal(message->name, nullptr);
         }
@@ -205,9 +214,9 @@ void session::implementation::take_execute(const client_frame& frame) {
     }
     auto entry = entry_of(owes::execute, portal(message->portal));
     if (entry.statement)
-        note_sent(entry.statement->facts.get(), entry.statement->sql);
+        note_sent(entry.statement->facts.get(), entry.statement->sql, false);
     else
-        note_sent(nullptr, {});
+        note_sent(nullptr, {}, false);
     owed_.push(std::move(entry));
     pass(frame);
 }

@@ -143,11 +143,14 @@ void session::implementation::take_reply(char tag, std::string_view body, std::s
     if (!hidden) to_client_.pass(whole);
     switch (tag) {
         case parse_complete:
-            if (front.statement) front.statement->confirmed = true;
+            if (front.statement && !hidden) keep_statement(front.statement);
+            owed_.pop();
+            break;
+        case close_complete:
+            if (front.statement) statements_.erase(front.statement->name);
             owed_.pop();
             break;
         case bind_complete:
-        case close_complete:
         case portal_suspended:
             owed_.pop();
             break;
@@ -201,6 +204,7 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     if (!status) return broken_home("malformed ReadyForQuery");
     auto& front = owed_.front();
     if (!front.hidden()) to_client_.pass(whole);
+    if (!front.hidden() && front.what == owes::query) statements_.erase("");
     status_ = *status;
     in_block_ = status_ != wire::transaction_status::idle;
     implicit_wrote_ = false;
@@ -208,7 +212,10 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     owed_.pop();
     if (!in_block_ && state_.has_pending()) commit_state();
     pop_copy_ends();
-    if (owed_.empty()) forecast_ = in_block_ ? forecast::in_block : forecast::idle;
+    if (owed_.empty()) {
+        forecast_ = in_block_ ? forecast::in_block : forecast::idle;
+        statements_.forget_sent();
+    }
     if (link_ == link_phase::replaying && owed_.empty()) link_is_ready();
 }
 
@@ -219,9 +226,9 @@ void session::implementation::copy_in_opened() {
     std::size_t next = 1;
     while (next < owed_.size()) {
         const auto what = owed_.at(next).what;
-        forget_skipped(owed_.at(next));
         owed_.erase(next);
-        if (what != owes::sync) return;  // the end of the COPY stands there, in one way or another
+        if (what != owes::sync)
+            return expect_again();  // the end of the COPY stands there, in one way or another
     }
     copy_in_ = true;
 }
@@ -307,20 +314,14 @@ void session::implementation::skip_to_sync() {
         state_.rollback();
         if (!engine) implicit_wrote_ = false;  // the engine may have committed each by itself
     }
-    while (!owed_.empty() && owed_.front().what != owes::sync) {
-        forget_skipped(owed_.front());
+    auto& failed = owed_.front();
+    // The unnamed statement goes even when the Parse that would replace it fails.
+    if (failed.what == owes::parse && failed.statement && failed.statement->name.empty())
+        statements_.erase("");
+    while (!owed_.empty() && owed_.front().what != owes::sync)
         owed_.pop();
-    }
     skipping_ = owed_.empty();
-}
-
-// Takes back what was remembered when the message was sent.
-void session::implementation::forget_skipped(const owed& entry) {
-    if (!entry.statement || entry.hidden()) return;
-    if (entry.what == owes::parse && !entry.statement->confirmed)
-        statements_.erase_exactly(entry.statement);
-    if (entry.what == owes::close && !statements_.find(entry.statement->name))
-        statements_.put(entry.statement);
+    expect_again();
 }
 
 // The home speaks though nothing is asked. Its farewell (FATAL, then it closes) is no news to a

@@ -120,7 +120,7 @@ class session::implementation {
     void take_function_call(const client_frame& frame);
     void terminate();
     std::shared_ptr<const sql::facts> facts_of(std::string_view sql);
-    void note_sent(const sql::facts* facts, std::string_view sql);
+    void note_sent(const sql::facts* facts, std::string_view sql, bool alone);
     void note_write(const sql::statement& statement, std::string_view sql);
 
     // ---- extended.cpp ----
@@ -132,6 +132,8 @@ class session::implementation {
     void take_sync(const client_frame& frame);
     void take_copy(const client_frame& frame);
     bool remember(std::string_view body, owed& entry);
+    void keep_statement(const std::shared_ptr<prepared>& statement);
+    void expect_again();
     void set_portal(std::string_view name, const std::shared_ptr<prepared>& statement);
     std::shared_ptr<prepared> portal(std::string_view name) const;
     void poison(owed entry, char tag);
@@ -147,7 +149,6 @@ class session::implementation {
     void take_error(std::string_view body, std::string_view whole);
     void give_error(wire::error_fields& fields, std::string_view whole);
     void skip_to_sync();
-    void forget_skipped(const owed& entry);
     void copy_in_opened();
     void note_description(char tag, std::string_view body);
     void take_idle_error(std::string_view body, std::string_view whole);
@@ -177,6 +178,7 @@ class session::implementation {
 
     // ---- isolation.cpp ----
     void set_isolation(const client_frame& frame);
+    void restore_unnamed(const client_frame& frame);
     std::optional<level> level_for(const client_frame& frame);
     std::optional<level> level_for_query(const sql::facts& facts) const;
     std::optional<level> level_for_batch(std::string_view bytes);

@@ -7,24 +7,23 @@
 #include <algorithm>
 
 #include "router/session/implementation.hpp"
-#include "router/wire/bytes.hpp"
 
 namespace hotlane::session {
 namespace {
 
 constexpr std::string_view parameter = "default_transaction_isolation";
 
-std::string_view words(level which) {
+std::string_view switch_to(level which) {
     switch (which) {
         case level::unknown:
         case level::read_committed:
-            return "read committed";
+            return "SET default_transaction_isolation = 'read committed'";
         case level::repeatable_read:
-            return "repeatable read";
+            return "SET default_transaction_isolation = 'repeatable read'";
         case level::serializable:
-            return "serializable";
+            return "SET default_transaction_isolation = 'serializable'";
     }
-    return "repeatable read";
+    return "SET default_transaction_isolation = 'repeatable read'";
 }
 
 // Of one autocommit statement; DDL and settings lose no update at any level.
@@ -74,12 +73,30 @@ void session::implementation::set_isolation(const client_frame& frame) {
     const auto wanted = level_for(frame);
     if (!wanted || *wanted == link_level_) return;
     link_level_ = *wanted;
-    auto& out = to_link_.out();
-    wire::message_writer message(out, wire::tag_f::query);
-    message.bytes("SET default_transaction_isolation = '").bytes(words(*wanted)).cstring("'");
+    wire::append_query(to_link_.out(), switch_to(*wanted));
     owed entry;
     entry.what = owes::query;
     entry.from = sender::isolation;
+    owed_.push(std::move(entry));
+    restore_unnamed(frame);
+}
+
+// A simple query drops the unnamed statement, ours too. A client that will use the one that it has
+// must find it.
+void session::implementation::restore_unnamed(const client_frame& frame) {
+    const auto unnamed = statements_.expect("");
+    const bool replaced = frame.tag == wire::tag_f::parse && frame.body().starts_with('\0');
+    if (!unnamed || replaced || frame.tag == wire::tag_f::query) return;
+    auto& out = to_link_.out();
+    wire::append_parse(out, "", unnamed->sql, unnamed->told_parameters.value_or(unnamed->types));
+    wire::append_empty(out, wire::tag_f::sync);
+    owed entry;
+    entry.what = owes::parse;
+    entry.from = sender::replay;
+    entry.statement = unnamed;
+    owed_.push(entry);
+    entry.what = owes::sync;
+    entry.statement.reset();
     owed_.push(std::move(entry));
 }
 
@@ -141,7 +158,7 @@ std::optional<level> session::implementation::level_for_batch(std::string_view b
             const auto head = wire::decode_bind_head(frame.body);
             if (!head) return level::repeatable_read;
             const auto* here = look_up(parsed, head->statement);
-            const auto known = here ? nullptr : statements_.find(head->statement);
+            const auto known = here ? nullptr : statements_.expect(head->statement);
             bound.push_back({head->portal, here ? here->facts : known ? known->facts : nullptr});
         } else if (tag == wire::tag_f::execute) {
             const auto message = wire::decode_execute(frame.body);

@@ -8,9 +8,34 @@ statement_memory::pointer statement_memory::find(std::string_view name) const {
     return found == named_.end() ? nullptr : found->second;
 }
 
+statement_memory::pointer statement_memory::expect(std::string_view name) const {
+    if (name.empty()) return sent_unnamed_ ? *sent_unnamed_ : unnamed_;
+    if (const auto found = sent_.find(name); found != sent_.end()) return found->second;
+    return find(name);
+}
+
+void statement_memory::sent(const pointer& statement) {
+    if (statement->name.empty())
+        sent_unnamed_ = statement;
+    else
+        sent_.insert_or_assign(statement->name, statement);
+}
+
+void statement_memory::closing(std::string_view name) {
+    if (name.empty())
+        sent_unnamed_ = pointer{};
+    else
+        sent_.insert_or_assign(std::string(name), nullptr);
+}
+
+void statement_memory::forget_sent() {
+    sent_unnamed_.reset();
+    if (!sent_.empty()) sent_.clear();
+}
+
 void statement_memory::put(pointer statement) {
     if (statement->name.empty()) {
-        unnamed_ = std::move(statement);
+        if (unnamed_ != statement) spare_ = std::exchange(unnamed_, std::move(statement));
         return;
     }
     erase(statement->name);
@@ -21,6 +46,7 @@ void statement_memory::put(pointer statement) {
 
 void statement_memory::erase(std::string_view name) {
     if (name.empty()) {
+        if (unnamed_) spare_ = std::move(unnamed_);
         unnamed_.reset();
         return;
     }
@@ -30,23 +56,19 @@ void statement_memory::erase(std::string_view name) {
     named_.erase(found);
 }
 
-void statement_memory::erase_exactly(const pointer& statement) {
-    if (statement && find(statement->name) == statement) erase(statement->name);
-}
-
 void statement_memory::clear() {
     unnamed_.reset();
     named_.clear();
     bytes_ = 0;
 }
 
-statement_memory::pointer statement_memory::recycle_unnamed() {
-    if (!unnamed_ || unnamed_.use_count() != 1) return std::make_shared<prepared>();
-    auto old = std::move(unnamed_);
+statement_memory::pointer statement_memory::spare() {
+    if (!spare_ || spare_.use_count() != 1) return std::make_shared<prepared>();
+    auto old = std::move(spare_);
     old->told_parameters.reset();
     old->told_columns.reset();
     old->facts.reset();
-    old->confirmed = old->result_changed = false;
+    old->result_changed = false;
     old->refused.reset();
     return old;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "router/sql/facts.hpp"
@@ -32,26 +33,30 @@ struct prepared {
     }
 };
 
+// Two views: what the home has, changed by its replies only, and what it will have once it has done
+// all that was sent, which a Bind in the same write already needs.
 class statement_memory {
   public:
     using pointer = std::shared_ptr<prepared>;
 
-    [[nodiscard]] pointer find(std::string_view name) const;
-    // Replaces one of the same name.
+    // ---- as sent ----
+    [[nodiscard]] pointer expect(std::string_view name) const;
+    void sent(const pointer& statement);  // a Parse
+    void closing(std::string_view name);  // a Close; for the unnamed one also a Query
+    void forget_sent();                   // all is answered, or the home skips what was sent
+
+    // ---- at the home ----
     void put(pointer statement);
     void erase(std::string_view name);
-    // Only if the name still means this one: a later Parse may have taken it.
-    void erase_exactly(const pointer& statement);
     void clear();
-    void forget_unnamed() { unnamed_.reset(); }
-
-    // A record to fill for a Parse of the unnamed statement: the old one's memory where nobody else
-    // holds it, so that a client that prepares for every query allocates nothing.
-    [[nodiscard]] pointer recycle_unnamed();
-
+    [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
     [[nodiscard]] std::size_t size() const noexcept { return named_.size(); }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] std::vector<pointer> all() const;  // the unnamed one last
+
+    // A record to fill for a Parse of the unnamed statement, of the memory of an earlier one where
+    // nobody holds that any more: a client that prepares for every query allocates nothing.
+    [[nodiscard]] pointer spare();
 
   private:
     struct hash {
@@ -61,8 +66,14 @@ class statement_memory {
         }
     };
 
+    using map = std::unordered_map<std::string, pointer, hash, std::equal_to<>>;
+    [[nodiscard]] pointer find(std::string_view name) const;
+
     pointer unnamed_;
-    std::unordered_map<std::string, pointer, hash, std::equal_to<>> named_;
+    pointer spare_;
+    std::optional<pointer> sent_unnamed_;  // null pointer: it will be gone
+    map named_;
+    map sent_;  // null pointers: closed
     std::size_t bytes_{0};
 };
 
