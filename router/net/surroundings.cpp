@@ -57,11 +57,12 @@ void surroundings::end() {
     on_wake_ = {};
     if (!key_secret_.empty()) all_.keys.forget(key_process_, key_secret_);
     key_secret_.clear();
-    if (!tool_) return;
+    if (!tool_ || std::exchange(ended_, true)) return;
     if (std::exchange(inside_, false)) tool_->gate.leave();
     tool_->counted.sessions.fetch_sub(1, relaxed);
     all_.counted.sessions.fetch_sub(1, relaxed);
-    tool_.reset();
+    // The tool stays known: the session may still say, in its destructor, how its transaction
+    // ended.
 }
 
 bool surroundings::resolve(std::string_view user,
@@ -178,8 +179,7 @@ void surroundings::cancel_wait() {
 
 void surroundings::leave(const session::ended_transaction& ended) {
     auto& counted = tool_->counted;
-    inside_ = false;
-    tool_->gate.leave();
+    if (std::exchange(inside_, false)) tool_->gate.leave();
     counted.transactions.fetch_add(1, relaxed);
     counted.last_activity_ms.store(all_.now().time_since_epoch().count(), relaxed);
     if (ended.errors > 0) {

@@ -61,6 +61,7 @@ class surroundings final : public session::environment {
     bool waiting_{false};
     std::shared_ptr<placement::tool_entry> abandoned_;  // a wake is due that nobody wants
     bool inside_{false};  // the gate; given back at the end whatever the session did
+    bool ended_{false};
     bool before_login_{false};
     steady::time_point wait_began_;
     std::uint64_t writes_{0};

@@ -108,7 +108,7 @@ def test_a_cancel_reaches_its_statement_and_only_it(hl):
         thread = threading.Thread(target=sleep)
         thread.start()
         wait_until(lambda: other.execute("select count(*) from pg_stat_activity where state='active' and "
-                                         "query like '%pg_sleep(30)%' and pid = %s",
+                                         "query like '%%pg_sleep(30)%%' and pid = %s",
                                          (sleeper.info.backend_pid,)).fetchone()[0] == 1, 10, "it sleeps")
         forged = struct.pack("!IIII", 16, 80877102, sleeper.info.backend_pid, 12345)
         with socket.create_connection(("127.0.0.1", hl.port)) as s:
@@ -202,9 +202,9 @@ def test_refused_and_silent_homes_are_told_in_time():
 
 def test_scram_home_and_unix_sockets_on_both_sides():
     folder = make_folder("net-scram-")
-    server = Postgres(folder, scram_password="only the home knows").start()
+    server = Postgres(folder, scram_password="only-the-home-knows").start()
     path = str(folder / "hl.sock")
-    hl = Harness(folder, server.port, "password", "only the home knows", "unix", path)
+    hl = Harness(folder, server.port, "password", "only-the-home-knows", "unix", path)
     try:
         with hl.connect() as c:
             assert c.execute("select 1").fetchone() == (1,)
