@@ -25,8 +25,9 @@ std::string folder_of(const std::string& file) {
 }
 
 // Adds one key of an included file to the main tree: lists grow, maps grow, names stay unique.
-void append(assembly& work, node& root, std::pair<node, node> entry) {
-    auto& [key, value] = entry;
+void append(assembly& work, node& root, entry said) {
+    auto& key = said.key;
+    auto& value = said.value;
     const bool is_list = key.text == "tools" || key.text == "listen";
     const bool is_map = key.text == "policies" || key.text == "postgres";
     if (key.text == "version") {
@@ -42,26 +43,26 @@ void append(assembly& work, node& root, std::pair<node, node> entry) {
     }
     const auto wanted = is_list ? node::kind::sequence : node::kind::map;
     const auto here = std::find_if(root.entries.begin(), root.entries.end(), [&](const auto& e) {
-        return e.first.text == key.text;
+        return e.key.text == key.text;
     });
     if (here == root.entries.end()) {
-        root.entries.push_back(std::move(entry));
+        root.entries.push_back(std::move(said));
         return;
     }
-    if (value.type != wanted || here->second.type != wanted) {
-        if (value.type != wanted) here->second = std::move(value);  // the reader complains of it
+    if (value.type != wanted || here->value.type != wanted) {
+        if (value.type != wanted) here->value = std::move(value);  // the reader complains of it
         return;
     }
     for (auto& item : value.items)
-        here->second.items.push_back(std::move(item));
+        here->value.items.push_back(std::move(item));
     for (auto& named : value.entries) {
-        const auto* twin = here->second.find(named.first.text);
+        const auto* twin = here->value.find(named.key.text);
         if (twin == nullptr) {
-            here->second.entries.push_back(std::move(named));
+            here->value.entries.push_back(std::move(named));
             continue;
         }
-        work.problems.error(named.first.where(),
-                            fmt::format("{}.{}", key.text, named.first.text),
+        work.problems.error(named.key.where(),
+                            fmt::format("{}.{}", key.text, named.key.text),
                             "is defined twice, first at " + spot(twin->where()),
                             "keep one of them");
     }
@@ -81,8 +82,8 @@ void merge_file(
         work.problems.error(tree->where(), "", "the file must be a map of keys");
         return;
     }
-    for (auto& entry : tree->entries)
-        append(work, root, std::move(entry));
+    for (auto& said : tree->entries)
+        append(work, root, std::move(said));
 }
 
 // Policies inherit, so each is read on top of its ancestor.

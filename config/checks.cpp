@@ -23,6 +23,8 @@ std::vector<std::string> keys(const Map& map) {
     return out;
 }
 
+constexpr std::size_t tools_max = 2'000;  // pairs are compared
+
 class checker {
   public:
     checker(assembly& work, file_access* access) : work_{work}, access_{access}, m_{work.value} {
@@ -41,10 +43,16 @@ class checker {
         limits();
         for (const auto& [name, s] : m_.policies)
             policy(name, s);
+        if (m_.tools.size() > tools_max) {
+            error("tools", fmt::format("are more than {}", tools_max), "use a template");
+            return;
+        }
+        for (std::size_t i = 0; i < m_.tools.size(); ++i)
+            broken_.push_back(failed(at_tool(i)));
         for (std::size_t i = 0; i < m_.tools.size(); ++i) {
             one_tool(i);
             for (std::size_t k = 0; k < i; ++k) {
-                if (!failed(at_tool(k)) && !failed(at_tool(i))) two_tools(k, i);
+                if (!broken_[k] && !broken_[i]) two_tools(k, i);
             }
             reachable(i);
         }
@@ -246,50 +254,55 @@ class checker {
             error(name, "the tool uses {database} but is no template", "name: \"{database}\"");
     }
 
+    // Cheap tests first: this runs for every pair.
     void two_tools(std::size_t k, std::size_t i) {
         const auto& first = m_.tools[k];
         const auto& t = m_.tools[i];
-        const auto path = fmt::format("tools[{}]", i);
-        const auto taken = fmt::format("of tool {} at {}", first.name, spot(first.where));
+        const auto taken = [&] {
+            return fmt::format("of tool {} at {}", first.name, spot(first.where));
+        };
         if (!t.name.empty() && first.name == t.name) {
-            error(path + ".name", quoted(t.name) + " is the name " + taken + " too");
+            error(at_tool(i) + ".name", quoted(t.name) + " is the name " + taken() + " too");
         }
         if (first.is_template() || t.is_template()) return;
-        if (first.postgres && t.postgres && !t.postgres->server.empty() &&
-            first.postgres->server == t.postgres->server &&
+        if (first.postgres && t.postgres && same_server(*first.postgres, *t.postgres) &&
             first.postgres->database == t.postgres->database &&
             first.postgres->schema == t.postgres->schema) {
-            error(path + ".postgres",
-                  "database and schema are those " + taken,
+            error(at_tool(i) + ".postgres",
+                  "database and schema are those " + taken(),
                   "a move of one would take the other's tables");
         }
-        shared_engine(path, first, t, taken);
-    }
-
-    void shared_engine(const std::string& path,
-                       const tool& first,
-                       const tool& t,
-                       const std::string& taken) {
+        if (!same(first.engine.at, t.engine.at)) return;
         const auto database = [](const tool& x) {
             return x.engine.database.empty() ? x.match.database : x.engine.database;
         };
-        if (print_endpoint(first.engine.at) != print_endpoint(t.engine.at)) return;
-        if (!work_.origins.contains(path + ".engine.address")) return;  // an error already
         if (database(first) == database(t)) {
-            error(path + ".engine",
-                  "address and database are those " + taken,
+            error(at_tool(i) + ".engine",
+                  "address and database are those " + taken(),
                   "a tool is what has its own database");
         } else if (t.engine.kind == engine_kind::twill) {
-            warn(path + ".engine.address",
-                 "is that " + taken + ", but one engine serves one database",
+            warn(at_tool(i) + ".engine.address",
+                 "is that " + taken() + ", but one engine serves one database",
                  "its counters and tables would be shared");
         }
     }
 
+    static bool same(const endpoint& a, const endpoint& b) {
+        return a.port == b.port && a.host == b.host;
+    }
+
+    // One server under two names is one server.
+    [[nodiscard]] bool same_server(const postgres_home& a, const postgres_home& b) const {
+        const auto one = m_.postgres.find(a.server);
+        const auto two = m_.postgres.find(b.server);
+        return one != m_.postgres.end() && two != m_.postgres.end() &&
+               same(one->second.at, two->second.at);
+    }
+
     void reachable(std::size_t i) {
         for (std::size_t k = 0; k < i; ++k) {
-            if (failed(at_tool(k)) || m_.tools[k].name == m_.tools[i].name) continue;
             if (!rule_covers(m_.tools[k].match, m_.tools[i].match)) continue;
+            if (broken_[k] || m_.tools[k].name == m_.tools[i].name) continue;
             warn(fmt::format("tools[{}].match", i),
                  fmt::format("can never match: tool {} at {} comes first and takes all of it",
                              m_.tools[k].name,
@@ -303,6 +316,7 @@ class checker {
     file_access* access_;
     const model& m_;
     std::vector<std::string> read_errors_;
+    std::vector<bool> broken_;  // tools that could not be read whole
 };
 
 }  // namespace

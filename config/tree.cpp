@@ -60,7 +60,6 @@ class builder : public YAML::EventHandler {
     }
     void OnMapEnd() override { close(); }
 
-    // What was built; containers that a syntax error left open are closed first.
     node take() {
         while (!stack_.empty())
             close();
@@ -156,7 +155,7 @@ class builder : public YAML::EventHandler {
             value.line = key.line;
             value.column = key.column;
         }
-        top.value.entries.emplace_back(std::move(key), std::move(value));
+        top.value.entries.push_back({std::move(key), std::move(value)});
     }
 
     const source_file& file_;

@@ -27,19 +27,25 @@ struct source_file {
     [[nodiscard]] std::string_view line(int number) const;  // from 1; empty when there is none
 };
 
+struct entry;
 struct node {
     enum class kind { null, scalar, sequence, map } type{kind::null};
     const source_file* file{};
     int line{1};
     int column{1};
     bool quoted{false};
-    bool refused{false};                         // an alias: complained of already
-    std::string text;                            // scalar
-    std::vector<node> items;                     // sequence
-    std::vector<std::pair<node, node>> entries;  // map, in the order of the file
+    bool refused{false};         // an alias: complained of already
+    std::string text;            // scalar
+    std::vector<node> items;     // sequence
+    std::vector<entry> entries;  // map, in the order of the file
 
     [[nodiscard]] location where() const { return {file ? file->name : "", line, column}; }
     [[nodiscard]] const node* find(std::string_view key) const;
+};
+
+struct entry {
+    node key;
+    node value;
 };
 
 std::string_view to_string(node::kind kind) noexcept;  // "a list", for messages

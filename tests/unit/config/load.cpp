@@ -135,6 +135,31 @@ TEST_CASE("a file that is too large is refused unread") {
     CHECK_FALSE(load_file("/tmp"));
 }
 
+TEST_CASE("many tools are checked quickly, too many are refused") {
+    std::string text = "version: 1\ntools:\n";
+    const auto add = [&](int i) {
+        text += "  - {name: t" + std::to_string(i) +
+                ", engine: {address: \"h:" + std::to_string(i + 1) + "\"}}\n";
+    };
+    for (int i = 0; i < 2'000; ++i)
+        add(i);
+    CHECK(load_text(text, "x.yaml"));
+    add(2'000);
+    CHECK_FALSE(load_text(text, "x.yaml"));
+}
+
+TEST_CASE("one server under two names is one server") {
+    const auto got = load_text(
+        "version: 1\n"
+        "postgres: {a: {address: \"h:1\"}, b: {address: \"h:1\"}}\n"
+        "tools:\n"
+        "  - {name: x, engine: {address: \"e:1\"}, postgres: {server: a, database: d}}\n"
+        "  - {name: y, engine: {address: \"e:2\"}, postgres: {server: b, database: d}}\n",
+        "x.yaml");
+    REQUIRE_FALSE(got);
+    CHECK(got.error().text.find("tools[1].postgres: database and schema") != std::string::npos);
+}
+
 TEST_CASE("include is for files only") {
     CHECK_FALSE(load_text("version: 1\ninclude: [a.yaml]\n", "x.yaml"));
 }
