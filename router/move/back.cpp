@@ -1,5 +1,6 @@
 // The way back: from PostgreSQL to the engine, up to the opening there.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
@@ -16,7 +17,8 @@ using policy::home_kind;
 constexpr std::string_view lock_not_available = "55P03", deadlock = "40P01";
 
 refusal marker_changed() {
-    return {"another_move", "the marker at the PostgreSQL home changed meanwhile",
+    return {"another_move",
+            "the marker at the PostgreSQL home changed meanwhile",
             "see `hotlane moves`; another hotlane may be at work"};
 }
 
@@ -25,7 +27,8 @@ outcome check_staged(active_move& m) {
     const plan& p = m.made();
     auto catalog = read_engine_catalog(m.engine());
     if (!catalog)
-        return tl::unexpected(home_failed(home_kind::engine, "reading the catalog", catalog.error()));
+        return tl::unexpected(
+            home_failed(home_kind::engine, "reading the catalog", catalog.error()));
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
         const table& t = p.tables[i];
         const auto at = catalog->find(engine_name(p.move, part::staged, i));
@@ -34,10 +37,33 @@ outcome check_staged(active_move& m) {
             same = at->second[c].name == t.columns[c].name &&
                    at->second[c].type == to_string(t.columns[c].type);
         if (!same)
+            return tl::unexpected(refusal{
+                "unsupported_type",
+                fmt::format("table \"{}\": the engine makes other columns of its DDL", t.name),
+                "give the tool's present DDL as `schema:`"});
+    }
+    return {};
+}
+
+// Tombstones of tables that were dropped while the tool lived on PostgreSQL: their names are free
+// again, and CREATE TABLE IF NOT EXISTS must not find one.
+outcome drop_old_tombstones(active_move& m) {
+    const plan& p = m.made();
+    auto catalog = read_engine_catalog(m.engine());
+    if (!catalog)
+        return tl::unexpected(
+            home_failed(home_kind::engine, "reading the catalog", catalog.error()));
+    std::size_t number = p.tables.size();
+    for (const auto& [name, columns] : *catalog) {
+        if (is_own_name(name) || what_stands(*catalog, name) != stands::ours) continue;
+        if (std::any_of(p.tables.begin(), p.tables.end(), [&table_name = name](const table& t) {
+                return t.name == table_name;
+            }))
+            continue;
+        const auto away = engine_name(p.move, part::discarded, number++);
+        if (auto moved = rename_table(m.engine(), name, away); !moved)
             return tl::unexpected(
-                refusal{"unsupported_type",
-                        fmt::format("table \"{}\": the engine makes other columns of its DDL", t.name),
-                        "give the tool's present DDL as `schema:`"});
+                home_failed(home_kind::engine, "clearing an old tombstone", moved.error()));
     }
     return {};
 }
@@ -53,6 +79,7 @@ outcome stage(active_move& m) {
             return tl::unexpected(home_failed(home_kind::engine, "making " + t.name, made.error()));
     }
     if (auto same = check_staged(m); !same) return same;
+    if (auto cleared = drop_old_tombstones(m); !cleared) return cleared;
     return may_go_on(m);
 }
 
@@ -65,8 +92,8 @@ outcome fence(active_move& m) {
         if (fenced && *fenced) return may_go_on(m);
         if (fenced) return tl::unexpected(marker_changed());
         const auto& error = fenced.error();
-        if (error.what == fate::unknown || (error.sqlstate != lock_not_available &&
-                                            error.sqlstate != deadlock))
+        if (error.what == fate::unknown ||
+            (error.sqlstate != lock_not_available && error.sqlstate != deadlock))
             return tl::unexpected(home_failed(home_kind::postgres, "fencing", error));
         if (steady::now() - m.held_at > m.hold_max / 2) {
             const auto who = name_blockers(m.postgres(), p.schema);
@@ -83,8 +110,8 @@ outcome copy(active_move& m) {
     if (auto entered = enter(m, phase::copy); !entered) return entered;
     plan& p = m.made();
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
-        auto copied = copy_table_back(m, p.tables[i], fenced_schema(p.move),
-                                      engine_name(p.move, part::staged, i));
+        auto copied = copy_table_back(
+            m, p.tables[i], fenced_schema(p.move), engine_name(p.move, part::staged, i));
         if (!copied) return copied;
     }
     return may_go_on(m);
@@ -94,8 +121,8 @@ outcome verify(active_move& m) {
     if (auto entered = enter(m, phase::verify); !entered) return entered;
     const plan& p = m.made();
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
-        auto same = verify_table(m, p.tables[i], home_kind::engine,
-                                 engine_name(p.move, part::staged, i));
+        auto same =
+            verify_table(m, p.tables[i], home_kind::engine, engine_name(p.move, part::staged, i));
         if (!same) return same;
         if (auto late = may_go_on(m); !late) return late;
     }
@@ -115,8 +142,7 @@ outcome open(active_move& m) {
     m.alarms.insert(m.alarms.end(), names.alarms.begin(), names.alarms.end());
     if (!opened) return tl::unexpected(home_failed(home_kind::engine, "opening", opened.error()));
     // A hint only: nothing depends on it.
-    static_cast<void>(
-        write_hint(m.engine(), p.tool, {p.move, "serving", p.epoch + 1}, "postgres"));
+    static_cast<void>(write_hint(m.engine(), p.tool, {p.move, "serving", p.epoch + 1}, "postgres"));
     static_cast<void>(enter(m, phase::release));
     return {};
 }
@@ -128,7 +154,8 @@ outcome move_back(active_move& m) {
         if (auto went = step(m); !went) return went;
     if (auto entered = enter(m, phase::commit); !entered) return entered;
     auto flipped = flip_back({m.postgres(), m.with.limit.lock}, m.made());
-    if (!flipped) return tl::unexpected(home_failed(home_kind::postgres, "the flip", flipped.error()));
+    if (!flipped)
+        return tl::unexpected(home_failed(home_kind::postgres, "the flip", flipped.error()));
     if (!*flipped) return tl::unexpected(marker_changed());
     return open(m);
 }

@@ -1,9 +1,9 @@
 #include "router/move/copy.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
 #include <deque>
-#include <fmt/format.h>
 
 #include "router/move/engine_home.hpp"
 #include "router/move/postgres_home.hpp"
@@ -12,9 +12,9 @@
 namespace hotlane::move {
 namespace {
 
-constexpr std::size_t chunk_bytes = 64 * 1024;         // of COPY
-constexpr std::size_t batch_rows_max = 500;            // of one INSERT (engine-facts: 1,000 is good)
-constexpr std::size_t batch_parameters_max = 10'000;   // both homes take more
+constexpr std::size_t chunk_bytes = 64 * 1024;        // of COPY
+constexpr std::size_t batch_rows_max = 500;           // of one INSERT (engine-facts: 1,000 is good)
+constexpr std::size_t batch_parameters_max = 10'000;  // both homes take more
 constexpr std::size_t batch_bytes_max = 4 * 1024 * 1024;
 constexpr std::int64_t exact_integer_max = std::int64_t{1} << 53;  // every one is a double
 constexpr std::size_t shown_bytes_max = 40;                        // of a key in a message
@@ -33,7 +33,10 @@ std::string describe_row(const table& t,
     return out.empty() ? fmt::format("row {} of the scan", number) : out;
 }
 
-refusal bad_value(const table& t, const column& c, const std::string& row, const std::string& what) {
+refusal bad_value(const table& t,
+                  const column& c,
+                  const std::string& row,
+                  const std::string& what) {
     return {"bad_value",
             fmt::format("table \"{}\", column \"{}\" holds {} where {}", t.name, c.name, what, row),
             "mend or delete the row, or keep this tool where it is"};
@@ -56,8 +59,8 @@ struct row_reader {
         if (stride == 2) {
             const auto storage = view[i * 2 + 1].value_or("null");
             if (!storage_class_fits(c.type, storage))
-                return fmt::format("a value of type {} (the column is {})", storage,
-                                   to_string(c.type));
+                return fmt::format(
+                    "a value of type {} (the column is {})", storage, to_string(c.type));
             if (c.type == value_type::real && storage == "integer" && wire[i]) {
                 std::int64_t n = 0;
                 std::from_chars(wire[i]->data(), wire[i]->data() + wire[i]->size(), n);
@@ -77,11 +80,13 @@ struct row_reader {
     bool operator()(const row_view& view) {
         ++number;
         if (view.size() != t.columns.size() * stride)
-            return on_bad({"source_changed",
-                           fmt::format("table \"{}\" answers other columns than its catalog", t.name),
-                           "try again when nobody changes the table"}),
+            return on_bad(
+                       {"source_changed",
+                        fmt::format("table \"{}\" answers other columns than its catalog", t.name),
+                        "try again when nobody changes the table"}),
                    false;
-        for (std::size_t i = 0; i < t.columns.size(); ++i) wire[i] = view[i * stride];
+        for (std::size_t i = 0; i < t.columns.size(); ++i)
+            wire[i] = view[i * stride];
         for (std::size_t i = 0; i < t.columns.size(); ++i) {
             const auto wrong = take(i, view);
             if (!wrong.empty() &&
@@ -97,7 +102,13 @@ row_reader make_reader(const table& t,
                        const on_values& on_row,
                        const on_bad_value& on_bad) {
     const std::size_t n = t.columns.size();
-    return {t, stride, on_row, on_bad, 0, std::vector<value>(n), std::vector<std::string>(n),
+    return {t,
+            stride,
+            on_row,
+            on_bad,
+            0,
+            std::vector<value>(n),
+            std::vector<std::string>(n),
             std::vector<std::optional<std::string_view>>(n)};
 }
 
@@ -122,8 +133,8 @@ class batch_writer {
         : engine_(engine),
           t_(t),
           to_(std::move(to)),
-          rows_max_(std::clamp<std::size_t>(batch_parameters_max / t.columns.size(), 1,
-                                            batch_rows_max)),
+          rows_max_(
+              std::clamp<std::size_t>(batch_parameters_max / t.columns.size(), 1, batch_rows_max)),
           full_sql_(insert_sql(t, to_, rows_max_)) {}
 
     answer<void> add(const std::vector<value>& values) {
@@ -138,7 +149,8 @@ class batch_writer {
 
     answer<void> flush() {
         if (rows_ == 0) return {};
-        auto sent = engine_.exec(rows_ == rows_max_ ? full_sql_ : insert_sql(t_, to_, rows_), params_);
+        auto sent =
+            engine_.exec(rows_ == rows_max_ ? full_sql_ : insert_sql(t_, to_, rows_), params_);
         if (!sent) return tl::unexpected(sent.error());
         params_.clear();
         rows_ = 0;
@@ -174,7 +186,10 @@ answer<std::uint64_t> read_postgres_rows(home_link& postgres,
     return postgres.read(postgres_select(t, schema), make_reader(t, 1, on_row, on_bad));
 }
 
-outcome copy_table_out(active_move& m, table& t, const std::string& from, const std::string& schema) {
+outcome copy_table_out(active_move& m,
+                       table& t,
+                       const std::string& from,
+                       const std::string& schema) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
     std::optional<refusal> failed;
@@ -208,7 +223,8 @@ outcome copy_table_out(active_move& m, table& t, const std::string& from, const 
     });
     if (failed) return tl::unexpected(*failed);
     if (!read)
-        return tl::unexpected(home_failed(policy::home_kind::engine, "reading " + t.name, read.error()));
+        return tl::unexpected(
+            home_failed(policy::home_kind::engine, "reading " + t.name, read.error()));
     if (!chunk.empty())
         if (auto put = m.postgres().copy_put(chunk); !put) target_failed(put.error());
     if (failed) return tl::unexpected(*failed);
@@ -219,7 +235,10 @@ outcome copy_table_out(active_move& m, table& t, const std::string& from, const 
     return {};
 }
 
-outcome copy_table_back(active_move& m, table& t, const std::string& schema, const std::string& to) {
+outcome copy_table_back(active_move& m,
+                        table& t,
+                        const std::string& schema,
+                        const std::string& to) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
     batch_writer writer(m.engine(), t, to);
@@ -252,7 +271,10 @@ outcome copy_table_back(active_move& m, table& t, const std::string& schema, con
     return {};
 }
 
-outcome verify_table(active_move& m, const table& t, policy::home_kind at, const std::string& where) {
+outcome verify_table(active_move& m,
+                     const table& t,
+                     policy::home_kind at,
+                     const std::string& where) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
     std::optional<refusal> failed;
@@ -270,11 +292,15 @@ outcome verify_table(active_move& m, const table& t, policy::home_kind at, const
     if (failed) return tl::unexpected(*failed);
     if (!read) return tl::unexpected(home_failed(at, "reading back " + t.name, read.error()));
     if (sum.rows() == t.rows && sum.sum() == t.sum) return {};
-    return tl::unexpected(refusal{
-        "verify_failed",
-        fmt::format("table \"{}\": {} rows ({}) were read, the copy has {} rows ({})", t.name,
-                    t.rows, t.sum.hex(), sum.rows(), sum.sum().hex()),
-        "the tool stays where it was; report the table's types and values"});
+    return tl::unexpected(
+        refusal{"verify_failed",
+                fmt::format("table \"{}\": {} rows ({}) were read, the copy has {} rows ({})",
+                            t.name,
+                            t.rows,
+                            t.sum.hex(),
+                            sum.rows(),
+                            sum.sum().hex()),
+                "the tool stays where it was; report the table's types and values"});
 }
 
 }  // namespace hotlane::move

@@ -29,10 +29,16 @@ answer<std::uint64_t> read_postgres_rows(home_link& postgres,
                                          const on_bad_value& on_bad);
 
 // The copies. Set the table's rows and sum to what was read.
-outcome copy_table_out(active_move& m, table& t, const std::string& from, const std::string& schema);
+outcome copy_table_out(active_move& m,
+                       table& t,
+                       const std::string& from,
+                       const std::string& schema);
 outcome copy_table_back(active_move& m, table& t, const std::string& schema, const std::string& to);
 
 // Reads a copy back and compares it with what was copied.
-outcome verify_table(active_move& m, const table& t, policy::home_kind at, const std::string& where);
+outcome verify_table(active_move& m,
+                     const table& t,
+                     policy::home_kind at,
+                     const std::string& where);
 
 }  // namespace hotlane::move

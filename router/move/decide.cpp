@@ -43,21 +43,29 @@ constexpr std::array<move_row, 21> out_rows{{
     {J::fenced, M::midway, {W::engine, N::undo_fence, P::undo_stage, X::undone}},
     {J::fenced, M::flipped, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
     {J::fenced, M::elsewhere, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
-    {J::committing, M::unreachable, {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
+    {J::committing,
+     M::unreachable,
+     {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
     {J::committing, M::absent, {W::nobody, N::none, P::none, X::none, false, lost_marker_reason}},
     // An earlier recovery won the row; the flip can only fail now.
     {J::committing, M::at_start, {W::engine, N::undo_fence, P::none, X::undone}},
     {J::committing, M::midway, {W::engine, N::undo_fence, P::undo_stage, X::undone}},
     {J::committing, M::flipped, {W::postgres, N::none, P::none, X::done}},
-    {J::committing, M::elsewhere, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
+    {J::committing,
+     M::elsewhere,
+     {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
     {J::committed, M::flipped, {W::postgres, N::none, P::none, X::done}},
-    {J::committed, M::unreachable, {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
+    {J::committed,
+     M::unreachable,
+     {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
     {J::committed, M::absent, {W::nobody, N::none, P::none, X::none, false, lost_marker_reason}},
 }};
 
 // Back: PostgreSQL serves until the fence, the engine after the flip and once it is open.
 constexpr std::array<move_row, 21> back_rows{{
-    {J::before_fence, M::unreachable, {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
+    {J::before_fence,
+     M::unreachable,
+     {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
     {J::before_fence, M::absent, {W::nobody, N::none, P::none, X::none, false, lost_marker_reason}},
     {J::before_fence, M::at_start, {W::postgres, N::none, P::none, X::undone}},
     {J::before_fence, M::midway, {W::postgres, N::none, P::unfence, X::undone}},
@@ -69,12 +77,16 @@ constexpr std::array<move_row, 21> back_rows{{
     {J::fenced, M::midway, {W::postgres, N::none, P::unfence, X::undone}},
     {J::fenced, M::flipped, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
     {J::fenced, M::elsewhere, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
-    {J::committing, M::unreachable, {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
+    {J::committing,
+     M::unreachable,
+     {W::nobody, N::none, P::none, X::none, false, unreachable_reason}},
     {J::committing, M::absent, {W::nobody, N::none, P::none, X::none, false, lost_marker_reason}},
     {J::committing, M::at_start, {W::postgres, N::none, P::none, X::undone}},
     {J::committing, M::midway, {W::postgres, N::none, P::unfence, X::undone}},
     {J::committing, M::flipped, {W::engine, N::open_staged, P::none, X::done}},
-    {J::committing, M::elsewhere, {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
+    {J::committing,
+     M::elsewhere,
+     {W::nobody, N::none, P::none, X::none, false, wrong_marker_reason}},
     {J::committed, M::unreachable, {W::engine, N::open_staged, P::none, X::done}},
     {J::committed, M::flipped, {W::engine, N::open_staged, P::none, X::done}},
     {J::committed, M::absent, {W::engine, N::open_staged, P::none, X::done}},
@@ -99,7 +111,9 @@ constexpr std::string_view restored_reason =
 constexpr verdict wait(std::string_view reason) {
     return {W::nobody, N::none, P::none, X::none, false, reason};
 }
-constexpr verdict ask() { return {W::nobody, N::none, P::none, X::none, true, {}}; }
+constexpr verdict ask() {
+    return {W::nobody, N::none, P::none, X::none, true, {}};
+}
 
 constexpr std::array<rest_row, 22> rest_rows{{
     {M::unreachable, S::engine, {}, {W::engine}},

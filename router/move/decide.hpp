@@ -1,5 +1,5 @@
-// Where does a tool live, and what has to be done before it is served? PURE: facts in, plan out, one
-// table (decide.cpp) read from the top, first row that fits.
+// Where does a tool live, and what has to be done before it is served? PURE: facts in, plan out,
+// one table (decide.cpp) read from the top, first row that fits.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,10 @@ enum class marker_point : std::uint8_t {
 // What the store remembers, against the marker's epoch.
 enum class store_point : std::uint8_t {
     none,
-    engine,          // and not behind the marker
-    engine_behind,   // the marker has a higher epoch
-    engine_ahead,    // the marker has a lower epoch: the PostgreSQL home was restored
-    postgres,        // and not behind the marker
+    engine,         // and not behind the marker
+    engine_behind,  // the marker has a higher epoch
+    engine_ahead,   // the marker has a lower epoch: the PostgreSQL home was restored
+    postgres,       // and not behind the marker
     postgres_behind,
     postgres_ahead
 };

@@ -1,7 +1,7 @@
 #include "router/move/engine_home.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
+#include <charconv>
 
 #include "router/move/names.hpp"
 #include "router/sql/facts.hpp"
@@ -12,7 +12,9 @@ namespace {
 constexpr std::string_view tombstone_column = "hotlane_moved";
 constexpr std::string_view placeholder_column = "hotlane_placeholder";
 
-std::string ident(std::string_view name) { return sql::quote_identifier(name); }
+std::string ident(std::string_view name) {
+    return sql::quote_identifier(name);
+}
 
 answer<void> done(const answer<rows>& reply) {
     if (!reply) return tl::unexpected(reply.error());
@@ -25,16 +27,21 @@ std::string at(const row& r, std::size_t i) {
 
 std::string join_quoted(const std::vector<std::string>& names) {
     std::string out;
-    for (const auto& n : names) out += (out.empty() ? "" : ", ") + ident(n);
+    for (const auto& n : names)
+        out += (out.empty() ? "" : ", ") + ident(n);
     return out;
 }
 
 std::string_view plain_type(value_type type) {
     switch (type) {
-        case value_type::integer: return "INTEGER";
-        case value_type::real: return "REAL";
-        case value_type::text: return "TEXT";
-        case value_type::blob: return "BLOB";
+        case value_type::integer:
+            return "INTEGER";
+        case value_type::real:
+            return "REAL";
+        case value_type::text:
+            return "TEXT";
+        case value_type::blob:
+            return "BLOB";
     }
     return "TEXT";
 }
@@ -92,16 +99,19 @@ answer<void> drop_table(home_link& engine, const std::string& name) {
 }
 
 answer<void> create_tombstone(home_link& engine, const std::string& name, std::uint64_t epoch) {
-    auto made = done(engine.exec(fmt::format("CREATE TABLE {} ({} INTEGER PRIMARY KEY CHECK ({} = {}))",
-                                             ident(name), tombstone_column, tombstone_column,
-                                             epoch)));
+    auto made =
+        done(engine.exec(fmt::format("CREATE TABLE {} ({} INTEGER PRIMARY KEY CHECK ({} = {}))",
+                                     ident(name),
+                                     tombstone_column,
+                                     tombstone_column,
+                                     epoch)));
     if (!made) return made;
     return done(engine.exec(fmt::format("INSERT INTO {} VALUES ({})", ident(name), epoch)));
 }
 
 answer<void> create_placeholder(home_link& engine, const std::string& name) {
-    return done(engine.exec(fmt::format("CREATE TABLE {} ({} INTEGER PRIMARY KEY)", ident(name),
-                                        placeholder_column)));
+    return done(engine.exec(
+        fmt::format("CREATE TABLE {} ({} INTEGER PRIMARY KEY)", ident(name), placeholder_column)));
 }
 
 answer<void> write_hint(home_link& engine,
@@ -129,9 +139,9 @@ answer<std::optional<hint>> read_hint(home_link& engine,
                                       const engine_catalog& catalog,
                                       const std::string& tool) {
     if (!catalog.contains(std::string(hint_table))) return std::optional<hint>{};
-    auto reply = engine.exec(
-        fmt::format("SELECT move, epoch, state FROM {} WHERE tool = $1", hint_table),
-        {{param_type::text, tool}});
+    auto reply =
+        engine.exec(fmt::format("SELECT move, epoch, state FROM {} WHERE tool = $1", hint_table),
+                    {{param_type::text, tool}});
     if (!reply) return tl::unexpected(reply.error());
     if (reply->data.empty()) return std::optional<hint>{};
     hint out{at(reply->data[0], 0), at(reply->data[0], 2), 0};
@@ -147,19 +157,22 @@ std::string engine_create_table(const table& t, const std::string& name) {
     for (const auto& c : t.columns) {
         if (!body.empty()) body += ", ";
         body += ident(c.name) + " ";
-        body += &c == own_key         ? "INTEGER PRIMARY KEY"
+        body += &c == own_key        ? "INTEGER PRIMARY KEY"
                 : c.declared.empty() ? std::string(plain_type(c.type))
                                      : c.declared;
         if (&c == own_key && c.autoincrement) body += " AUTOINCREMENT";
         if (c.not_null && &c != own_key) body += " NOT NULL";
         if (c.unique && &c != own_key) body += " UNIQUE";
         if (c.default_expression) body += " DEFAULT " + *c.default_expression;
-        for (const auto& check : c.checks) body += " CHECK (" + check + ")";
+        for (const auto& check : c.checks)
+            body += " CHECK (" + check + ")";
         if (c.references) body += " " + *c.references;
     }
     if (!own_key && !t.key.empty()) body += ", PRIMARY KEY (" + join_quoted(t.key) + ")";
-    for (const auto& u : t.uniques) body += ", UNIQUE (" + join_quoted(u) + ")";
-    for (const auto& check : t.checks) body += ", CHECK (" + check + ")";
+    for (const auto& u : t.uniques)
+        body += ", UNIQUE (" + join_quoted(u) + ")";
+    for (const auto& check : t.checks)
+        body += ", CHECK (" + check + ")";
     return fmt::format("CREATE TABLE {} ({})", ident(name), body);
 }
 

@@ -46,7 +46,8 @@ answer<void> clear_stray(home_link& engine, names_job& job, std::size_t i, bool 
     if (is_data && moved)
         job.alarms.push_back(fmt::format(
             "a table \"{}\" was made on the engine while the tool moved; it is kept as {}",
-            job.tables[i], name));
+            job.tables[i],
+            name));
     return moved;
 }
 
@@ -57,32 +58,41 @@ answer<void> take_step(home_link& engine,
                        const engine_catalog& catalog,
                        name_step step) {
     switch (step) {
-        case name_step::seal_away: return create_placeholder(engine, n.kept);
-        case name_step::seal_spare: return create_placeholder(engine, n.spare);
-        case name_step::seal_stray: return seal_strays(engine, catalog, job, i);
-        case name_step::clear_ours: return rename_table(engine, n.real, n.spare);
+        case name_step::seal_away:
+            return create_placeholder(engine, n.kept);
+        case name_step::seal_spare:
+            return create_placeholder(engine, n.spare);
+        case name_step::seal_stray:
+            return seal_strays(engine, catalog, job, i);
+        case name_step::clear_ours:
+            return rename_table(engine, n.real, n.spare);
         case name_step::clear_stray:
             return clear_stray(engine, job, i, what_stands(catalog, n.real) == stands::data);
-        case name_step::bring_data: return rename_table(engine, n.kept, n.real);
+        case name_step::bring_data:
+            return rename_table(engine, n.kept, n.real);
         case name_step::done:
-        case name_step::lost: break;
+        case name_step::lost:
+            break;
     }
     return {};
 }
 
 answer<void> settle_table(home_link& engine, names_job& job, std::size_t i, const direction& way) {
-    const table_names n{job.tables[i], engine_name(job.move, way.kept, i),
-                        engine_name(job.move, way.spare, i)};
+    const table_names n{
+        job.tables[i], engine_name(job.move, way.kept, i), engine_name(job.move, way.spare, i)};
     for (int tries = 0; tries < steps_max; ++tries) {
         auto catalog = read_engine_catalog(engine);
         if (!catalog) return tl::unexpected(catalog.error());
-        const name_view view{what_stands(*catalog, n.real), what_stands(*catalog, n.kept),
-                             what_stands(*catalog, n.spare), strays_taken(*catalog, job, i)};
+        const name_view view{what_stands(*catalog, n.real),
+                             what_stands(*catalog, n.kept),
+                             what_stands(*catalog, n.spare),
+                             strays_taken(*catalog, job, i)};
         const name_step step = way.next(view);
         if (step == name_step::done) return {};
         if (step == name_step::lost)
             return tl::unexpected(link_error{
-                "", fmt::format("table \"{}\" is neither under its name nor under {}", n.real, n.kept),
+                "",
+                fmt::format("table \"{}\" is neither under its name nor under {}", n.real, n.kept),
                 fate::refused});
         const auto taken = take_step(engine, job, i, n, *catalog, step);
         if (!taken && taken.error().what == fate::unknown) return taken;

@@ -47,9 +47,9 @@ enum class name_step : std::uint8_t {
     lost          // the data is nowhere
 };
 struct name_view {
-    stands real{};         // t
-    stands kept{};         // f (undo), staged (open)
-    stands spare{};        // x (undo), d (open)
+    stands real{};        // t
+    stands kept{};        // f (undo), staged (open)
+    stands spare{};       // x (undo), d (open)
     bool strays_taken{};  // all stray names in use are taken
 };
 name_step next_undo_step(const name_view& v) noexcept;

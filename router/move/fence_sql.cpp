@@ -7,7 +7,9 @@
 namespace hotlane::move {
 namespace {
 
-std::string literal(const std::string& text) { return sql::quote_literal(text); }
+std::string literal(const std::string& text) {
+    return sql::quote_literal(text);
+}
 
 }  // namespace
 
@@ -68,8 +70,10 @@ BEGIN
     EXECUTE format('COMMENT ON VIEW %I.%I IS %L', s, r.relname, 'hotlane fence ' || m);
   END LOOP;
 END $do$)",
-                       fmt::arg("schema", literal(schema)), fmt::arg("fenced", literal(fenced)),
-                       fmt::arg("tool", literal(tool)), fmt::arg("move", literal(move)));
+                       fmt::arg("schema", literal(schema)),
+                       fmt::arg("fenced", literal(fenced)),
+                       fmt::arg("tool", literal(tool)),
+                       fmt::arg("move", literal(move)));
 }
 
 std::string unfence_sql(const std::string& schema, const std::string& fenced) {
@@ -92,7 +96,8 @@ BEGIN
   END LOOP;
   EXECUTE format('DROP SCHEMA IF EXISTS %I', f);
 END $do$)",
-                       fmt::arg("schema", literal(schema)), fmt::arg("fenced", literal(fenced)));
+                       fmt::arg("schema", literal(schema)),
+                       fmt::arg("fenced", literal(fenced)));
 }
 
 std::string drop_fence_views_sql(const std::string& schema) {
@@ -128,7 +133,8 @@ std::string shape_sql(const std::string& schema) {
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_index i ON i.indrelid = c.oid
    WHERE n.nspname = {schema} AND i.indisunique AND {table}) AS shape)",
-        fmt::arg("schema", literal(schema)), fmt::arg("table", is_tool_table()));
+        fmt::arg("schema", literal(schema)),
+        fmt::arg("table", is_tool_table()));
 }
 
 }  // namespace hotlane::move

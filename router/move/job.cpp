@@ -1,7 +1,7 @@
 #include "router/move/job.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "config/load.hpp"
 #include "router/move/engine_home.hpp"
@@ -25,24 +25,26 @@ static void bound_statements(active_move& m, phase p) {
     constexpr std::chrono::milliseconds least{100};
     const auto held =
         std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - m.held_at);
-    const bool flipping = point_of(p) == journal_point::committing ||
-                          point_of(p) == journal_point::committed;
+    const bool flipping =
+        point_of(p) == journal_point::committing || point_of(p) == journal_point::committed;
     const auto limit = flipping ? m.with.limit.statement : std::max(m.hold_max - held, least);
     if (m.found.engine) m.found.engine->set_deadline(limit);
     if (m.found.postgres) m.found.postgres->set_deadline(limit);
 }
 
 outcome enter(active_move& m, phase p) {
-    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - m.started);
+    const auto since =
+        std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - m.started);
     m.found.detail["phases"][std::string(to_string(p))] = since.count();
     m.record.phase = std::string(to_string(p));
     if (m.holding) bound_statements(m, p);
     m.record.plan = to_json(m.made());
     m.record.plan["detail"] = m.found.detail;
     if (write_journal(m.with, m.record)) return {};
-    return tl::unexpected(refusal{"journal_failed",
-                                  fmt::format("the journal cannot be written before {}", m.record.phase),
-                                  "make room for the state file, or mend its disk"});
+    return tl::unexpected(
+        refusal{"journal_failed",
+                fmt::format("the journal cannot be written before {}", m.record.phase),
+                "make room for the state file, or mend its disk"});
 }
 
 outcome may_go_on(const active_move& m) {
@@ -59,8 +61,12 @@ outcome may_go_on(const active_move& m) {
 refusal home_failed(policy::home_kind home, std::string_view doing, const link_error& error) {
     const bool engine = home == policy::home_kind::engine;
     return {engine ? "engine_failed" : "postgres_failed",
-            fmt::format("{}: {}: {}{}{}", engine ? "engine" : "PostgreSQL", doing, error.message,
-                        error.sqlstate.empty() ? "" : " ", error.sqlstate),
+            fmt::format("{}: {}: {}{}{}",
+                        engine ? "engine" : "PostgreSQL",
+                        doing,
+                        error.message,
+                        error.sqlstate.empty() ? "" : " ",
+                        error.sqlstate),
             error.what == fate::unknown ? "try again when the home answers"
                                         : "mend what the home complains about"};
 }
@@ -71,18 +77,19 @@ outcome hold_tool(active_move& m) {
     m.holding = true;
     m.with.tool.gate.hold();
     if (m.with.tool.gate.drain(m.held_at + m.hold_max / 2)) return may_go_on(m);
-    return tl::unexpected(
-        refusal{"drain_timeout",
-                fmt::format("{} transactions were still open after {} ms",
-                            m.with.tool.gate.inside(), (m.hold_max / 2).count()),
-                "move when no long transaction runs, or raise hold_max"});
+    return tl::unexpected(refusal{"drain_timeout",
+                                  fmt::format("{} transactions were still open after {} ms",
+                                              m.with.tool.gate.inside(),
+                                              (m.hold_max / 2).count()),
+                                  "move when no long transaction runs, or raise hold_max"});
 }
 
 outcome try_levers(active_move& m) {
     const std::string a = engine_name(m.made().move, part::probe, 0);
     const std::string b = engine_name(m.made().move, part::probe, 1);
     const auto failed = [](std::string what) {
-        return tl::unexpected(refusal{"levers_failed", "the engine " + std::move(what),
+        return tl::unexpected(refusal{"levers_failed",
+                                      "the engine " + std::move(what),
                                       "this engine cannot fence a table; keep the tool on it"});
     };
     home_link& engine = m.engine();
@@ -126,9 +133,7 @@ placement::home client_home(const config::model& model,
     return out;
 }
 
-placement::home admin_home(const config::model& model,
-                           const config::tool& t,
-                           policy::home_kind k) {
+placement::home admin_home(const config::model& model, const config::tool& t, policy::home_kind k) {
     placement::home out = client_home(model, t, k);
     if (k == policy::home_kind::engine) {
         // The engine checks neither; libpq wants both.

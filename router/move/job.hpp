@@ -92,8 +92,9 @@ settled resolve(context& with, placement::move_record* unfinished);
 
 // Runs what preflight allowed. The simulation enters here.
 report execute(context& with, const request& what, findings found, policy::time_point now);
-// The body of recover().
+// The bodies of recover() and clean().
 bool recover_tool(context& with);
+cleaned clean_with(context& with, const placement::move_record& finished);
 
 // Where the homes of a tool are, for the data plane (role of the tool) and for a move (admin).
 placement::home client_home(const config::model& model, const config::tool& t, policy::home_kind k);

@@ -1,7 +1,7 @@
 #include "router/move/marker.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "router/move/names.hpp"
@@ -12,13 +12,15 @@ namespace {
 constexpr std::string_view undefined_table = "42P01", invalid_schema = "3F000";
 
 std::optional<marker_state> state_from(std::string_view word) noexcept {
-    for (const auto s : {marker_state::away, marker_state::staging, marker_state::serving,
-                         marker_state::fenced})
+    for (const auto s :
+         {marker_state::away, marker_state::staging, marker_state::serving, marker_state::fenced})
         if (word == to_string(s)) return s;
     return std::nullopt;
 }
 
-nlohmann::json detail_of(const marker& m) { return {{"schema", m.schema}, {"tables", m.tables}}; }
+nlohmann::json detail_of(const marker& m) {
+    return {{"schema", m.schema}, {"tables", m.tables}};
+}
 
 answer<std::optional<marker>> marker_from(const row& r) {
     const auto state = state_from(r.at(2).value_or(""));
@@ -44,10 +46,14 @@ answer<std::optional<marker>> marker_from(const row& r) {
 
 std::string_view to_string(marker_state state) noexcept {
     switch (state) {
-        case marker_state::away: return "away";
-        case marker_state::staging: return "staging";
-        case marker_state::serving: return "serving";
-        case marker_state::fenced: return "fenced";
+        case marker_state::away:
+            return "away";
+        case marker_state::staging:
+            return "staging";
+        case marker_state::serving:
+            return "serving";
+        case marker_state::fenced:
+            return "fenced";
     }
     return "?";
 }
@@ -60,11 +66,13 @@ answer<void> send(home_link& link, const std::string& sql) {
 
 answer<void> begin(home_link& postgres, std::chrono::milliseconds lock_timeout) {
     return send(postgres,
-               fmt::format("BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {}",
-                           lock_timeout.count()));
+                fmt::format("BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {}",
+                            lock_timeout.count()));
 }
 
-answer<void> commit(home_link& postgres) { return send(postgres, "COMMIT"); }
+answer<void> commit(home_link& postgres) {
+    return send(postgres, "COMMIT");
+}
 
 void rollback(home_link& postgres) {
     if (postgres.alive()) static_cast<void>(postgres.exec("ROLLBACK"));
@@ -109,7 +117,8 @@ answer<std::vector<std::string>> marked_tools(home_link& postgres) {
         if (state == undefined_table || state == invalid_schema) return out;
         return tl::unexpected(reply.error());
     }
-    for (const auto& r : reply->data) out.push_back(r.at(0).value_or(""));
+    for (const auto& r : reply->data)
+        out.push_back(r.at(0).value_or(""));
     return out;
 }
 

@@ -1,7 +1,7 @@
 #include "router/move/names.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace hotlane::move {
 namespace {
@@ -43,9 +43,13 @@ std::string stray_name(std::string_view move, std::size_t index, std::size_t num
     return fmt::format("{}_{}", engine_name(move, part::stray, index), number);
 }
 
-std::string staging_schema(std::string_view move) { return fmt::format("{}{}", prefix, move); }
+std::string staging_schema(std::string_view move) {
+    return fmt::format("{}{}", prefix, move);
+}
 
-std::string fenced_schema(std::string_view move) { return fmt::format("{}{}_fenced", prefix, move); }
+std::string fenced_schema(std::string_view move) {
+    return fmt::format("{}{}_fenced", prefix, move);
+}
 
 bool is_own_name(std::string_view name) noexcept {
     if (name == hint_table) return true;

@@ -14,7 +14,8 @@ namespace {
 using policy::home_kind;
 
 refusal marker_changed() {
-    return {"another_move", "the marker at the PostgreSQL home changed meanwhile",
+    return {"another_move",
+            "the marker at the PostgreSQL home changed meanwhile",
             "see `hotlane moves`; another hotlane may be at work"};
 }
 
@@ -24,7 +25,8 @@ outcome stage(active_move& m) {
     if (auto ready = ensure_marker(m.postgres(), p.tool, p.epoch); !ready)
         return tl::unexpected(home_failed(home_kind::postgres, "making the marker", ready.error()));
     auto now = read_marker(m.postgres(), p.tool, true);
-    if (!now) return tl::unexpected(home_failed(home_kind::postgres, "reading the marker", now.error()));
+    if (!now)
+        return tl::unexpected(home_failed(home_kind::postgres, "reading the marker", now.error()));
     if (!*now || (*now)->state != marker_state::away || (*now)->epoch != p.epoch)
         return tl::unexpected(marker_changed());
     auto staged = stage_tables({m.postgres(), m.with.limit.lock}, p, **now);
@@ -34,7 +36,8 @@ outcome stage(active_move& m) {
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
         auto made = create_tombstone(m.engine(), engine_name(p.move, part::spare, i), p.epoch + 1);
         if (!made)
-            return tl::unexpected(home_failed(home_kind::engine, "making a tombstone", made.error()));
+            return tl::unexpected(
+                home_failed(home_kind::engine, "making a tombstone", made.error()));
     }
     return may_go_on(m);
 }
@@ -45,7 +48,8 @@ outcome check_fence(active_move& m) {
     const plan& p = m.made();
     auto catalog = read_engine_catalog(m.engine());
     if (!catalog)
-        return tl::unexpected(home_failed(home_kind::engine, "reading the catalog", catalog.error()));
+        return tl::unexpected(
+            home_failed(home_kind::engine, "reading the catalog", catalog.error()));
     const auto changed = [](const std::string& name) {
         return tl::unexpected(
             refusal{"schema_changed",
@@ -82,7 +86,8 @@ outcome fence(active_move& m) {
         if (auto late = may_go_on(m); !late) return late;
     }
     if (auto same = check_fence(m); !same) return same;
-    if (auto told = write_hint(m.engine(), p.tool, {p.move, "fenced", p.epoch + 1}, "postgres"); !told)
+    if (auto told = write_hint(m.engine(), p.tool, {p.move, "fenced", p.epoch + 1}, "postgres");
+        !told)
         return tl::unexpected(home_failed(home_kind::engine, "writing the hint", told.error()));
     auto lsn = read_lsn(m.engine());
     if (!lsn) return tl::unexpected(home_failed(home_kind::engine, "reading the LSN", lsn.error()));
@@ -105,7 +110,8 @@ outcome copy(active_move& m) {
         return tl::unexpected(marker_changed());
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
         table& t = p.tables[i];
-        if (auto copied = copy_table_out(m, t, engine_name(p.move, part::fenced, i), schema); !copied)
+        if (auto copied = copy_table_out(m, t, engine_name(p.move, part::fenced, i), schema);
+            !copied)
             return copied;
         if (const auto next = postgres_set_identity(t, schema); !next.empty())
             if (auto set = send(m.postgres(), next); !set)
@@ -130,7 +136,8 @@ outcome verify(active_move& m) {
         return tl::unexpected(
             refusal{"late_write",
                     fmt::format("the engine was written to after the fence (LSN {} then, {} now)",
-                                p.lsn.empty() ? "unknown" : p.lsn, lsn->empty() ? "unknown" : *lsn),
+                                p.lsn.empty() ? "unknown" : p.lsn,
+                                lsn->empty() ? "unknown" : *lsn),
                     "find who writes round hotlane"});
     return may_go_on(m);
 }
@@ -142,7 +149,8 @@ outcome move_out(active_move& m) {
         if (auto went = step(m); !went) return went;
     if (auto entered = enter(m, phase::commit); !entered) return entered;
     auto flipped = flip_out({m.postgres(), m.with.limit.lock}, m.made());
-    if (!flipped) return tl::unexpected(home_failed(home_kind::postgres, "the flip", flipped.error()));
+    if (!flipped)
+        return tl::unexpected(home_failed(home_kind::postgres, "the flip", flipped.error()));
     if (!*flipped) return tl::unexpected(marker_changed());
     static_cast<void>(enter(m, phase::release));  // the marker has it already
     return {};

@@ -37,15 +37,16 @@ table table_from_json(const nlohmann::json& j) {
         col.type = value_type_from(text(c, "type")).value_or(value_type::text);
         out.columns.push_back(std::move(col));
     }
-    if (j.contains("key") && j["key"].is_array()) out.key = j["key"].get<std::vector<std::string>>();
+    if (j.contains("key") && j["key"].is_array())
+        out.key = j["key"].get<std::vector<std::string>>();
     return out;
 }
 
 }  // namespace
 
 const column* table::find(const std::string& column_name) const {
-    const auto at = std::find_if(columns.begin(), columns.end(),
-                                 [&](const column& c) { return c.name == column_name; });
+    const auto at = std::find_if(
+        columns.begin(), columns.end(), [&](const column& c) { return c.name == column_name; });
     return at == columns.end() ? nullptr : &*at;
 }
 
@@ -57,21 +58,28 @@ const column* table::identity() const {
 
 std::vector<value_type> table::types() const {
     std::vector<value_type> out;
-    for (const auto& c : columns) out.push_back(c.type);
+    for (const auto& c : columns)
+        out.push_back(c.type);
     return out;
 }
 
 std::vector<std::string> plan::names() const {
     std::vector<std::string> out;
-    for (const auto& t : tables) out.push_back(t.name);
+    for (const auto& t : tables)
+        out.push_back(t.name);
     return out;
 }
 
 nlohmann::json to_json(const plan& p) {
     auto tables = nlohmann::json::array();
-    for (const auto& t : p.tables) tables.push_back(to_json(t));
-    return {{"schema", p.schema}, {"role", p.role},     {"tables", std::move(tables)},
-            {"seed", p.seed},     {"lsn", p.lsn},       {"strays", p.strays},
+    for (const auto& t : p.tables)
+        tables.push_back(to_json(t));
+    return {{"schema", p.schema},
+            {"role", p.role},
+            {"tables", std::move(tables)},
+            {"seed", p.seed},
+            {"lsn", p.lsn},
+            {"strays", p.strays},
             {"notes", p.notes}};
 }
 

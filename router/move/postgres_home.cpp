@@ -10,7 +10,9 @@
 namespace hotlane::move {
 namespace {
 
-std::string ident(std::string_view name) { return sql::quote_identifier(name); }
+std::string ident(std::string_view name) {
+    return sql::quote_identifier(name);
+}
 
 // One transaction: marker first, then `statements`, then COMMIT. Any refusal rolls back.
 answer<bool> transact(pg_job job,
@@ -39,11 +41,15 @@ std::vector<std::string> create_statements(const plan& p) {
     const std::string schema = staging_schema(p.move);
     std::vector<std::string> out;
     // CREATE for the role only matters where the admin is no superuser and gives the tables away.
-    out.push_back(fmt::format("CREATE SCHEMA {}; GRANT CREATE ON SCHEMA {} TO {}", ident(schema),
-                              ident(schema), ident(p.role)));
+    out.push_back(fmt::format("CREATE SCHEMA {}; GRANT CREATE ON SCHEMA {} TO {}",
+                              ident(schema),
+                              ident(schema),
+                              ident(p.role)));
     for (const auto& t : p.tables)
         out.push_back(fmt::format("{}; ALTER TABLE {}.{} OWNER TO {}",
-                                  postgres_create_table(t, schema), ident(schema), ident(t.name),
+                                  postgres_create_table(t, schema),
+                                  ident(schema),
+                                  ident(t.name),
                                   ident(p.role)));
     return out;
 }
@@ -82,12 +88,12 @@ answer<bool> flip_out(pg_job job, const plan& p) {
     next.epoch = p.epoch + 1;
     std::vector<std::string> statements{drop_fence_views_sql(p.schema)};
     for (const auto& t : p.tables)
-        statements.push_back(fmt::format("ALTER TABLE {}.{} SET SCHEMA {}", ident(staged),
-                                         ident(t.name), ident(p.schema)));
+        statements.push_back(fmt::format(
+            "ALTER TABLE {}.{} SET SCHEMA {}", ident(staged), ident(t.name), ident(p.schema)));
     statements.push_back(fmt::format("DROP SCHEMA {}", ident(staged)));
     // CREATE as well: CREATE TABLE IF NOT EXISTS asks for it even when the table is there.
-    statements.push_back(fmt::format("GRANT USAGE, CREATE ON SCHEMA {} TO {}", ident(p.schema),
-                                     ident(p.role)));
+    statements.push_back(
+        fmt::format("GRANT USAGE, CREATE ON SCHEMA {} TO {}", ident(p.schema), ident(p.role)));
     return transact(job, p.tool, staging_of(p), next, statements);
 }
 
@@ -95,7 +101,10 @@ answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& stagi
     marker next = staging;
     next.state = marker_state::away;
     return transact(
-        job, tool, staging, next,
+        job,
+        tool,
+        staging,
+        next,
         {fmt::format("DROP SCHEMA IF EXISTS {} CASCADE", ident(staging_schema(staging.move)))});
 }
 
@@ -119,16 +128,16 @@ answer<bool> fence_tables(pg_job job,
     for (const auto& t : p.tables)
         list += (list.empty() ? "" : ", ") + ident(p.schema) + "." + ident(t.name);
     if (!list.empty())
-        if (auto locked = send(job.link, "LOCK TABLE " + list + " IN ACCESS EXCLUSIVE MODE"); !locked)
+        if (auto locked = send(job.link, "LOCK TABLE " + list + " IN ACCESS EXCLUSIVE MODE");
+            !locked)
             return abort(locked.error());
     auto now = postgres_shape(job.link, p.schema);
     if (!now) return abort(now.error());
-    if (*now != shape)
-        return abort({"", "the tables changed since preflight", fate::refused});
+    if (*now != shape) return abort({"", "the tables changed since preflight", fate::refused});
     const std::string fenced = fenced_schema(p.move);
-    for (const auto& statement :
-         {fence_functions_sql(), fmt::format("CREATE SCHEMA {}", ident(fenced)),
-          fence_sql(p.schema, fenced, p.tool, p.move)})
+    for (const auto& statement : {fence_functions_sql(),
+                                  fmt::format("CREATE SCHEMA {}", ident(fenced)),
+                                  fence_sql(p.schema, fenced, p.tool, p.move)})
         if (auto sent = send(job.link, statement); !sent) return abort(sent.error());
     if (auto committed = commit(job.link); !committed) return tl::unexpected(committed.error());
     return true;
@@ -144,9 +153,13 @@ std::string name_blockers(home_link& link, const std::string& schema) {
     std::string out;
     if (!reply) return out;
     for (const auto& r : reply->data)
-        out += fmt::format("{}pid {} ({}, {}, {}, for {})", out.empty() ? "" : ", ",
-                           r.at(0).value_or("?"), r.at(1).value_or("?"), r.at(2).value_or(""),
-                           r.at(3).value_or("?"), r.at(4).value_or("?"));
+        out += fmt::format("{}pid {} ({}, {}, {}, for {})",
+                           out.empty() ? "" : ", ",
+                           r.at(0).value_or("?"),
+                           r.at(1).value_or("?"),
+                           r.at(2).value_or(""),
+                           r.at(3).value_or("?"),
+                           r.at(4).value_or("?"));
     return out;
 }
 
@@ -184,7 +197,8 @@ std::string postgres_select(const table& t, const std::string& schema) {
 
 std::string postgres_copy(const table& t, const std::string& schema) {
     std::string list;
-    for (const auto& c : t.columns) list += (list.empty() ? "" : ", ") + ident(c.name);
+    for (const auto& c : t.columns)
+        list += (list.empty() ? "" : ", ") + ident(c.name);
     return fmt::format("COPY {}.{} ({}) FROM STDIN", ident(schema), ident(t.name), list);
 }
 

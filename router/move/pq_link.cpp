@@ -1,10 +1,10 @@
 #include "router/move/pq_link.hpp"
 
+#include <libpq-fe.h>
+#include <poll.h>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <libpq-fe.h>
-#include <poll.h>
 
 namespace hotlane::move {
 namespace {
@@ -22,7 +22,8 @@ using result = std::unique_ptr<PGresult, clear>;
 
 std::string trimmed(const char* text) {
     std::string out = text ? text : "";
-    while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
+    while (!out.empty() && (out.back() == '\n' || out.back() == ' '))
+        out.pop_back();
     return out;
 }
 
@@ -38,13 +39,15 @@ bool wait_for(PGconn* c, short events, clock::time_point deadline) {
     }
 }
 
-link_error lost(std::string message) { return {"", std::move(message), fate::unknown}; }
+link_error lost(std::string message) {
+    return {"", std::move(message), fate::unknown};
+}
 
 link_error refused_by(const PGresult* r) {
     const char* state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
     const char* text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-    link_error out{state ? state : "", text ? text : trimmed(PQresultErrorMessage(r)),
-                   fate::refused};
+    link_error out{
+        state ? state : "", text ? text : trimmed(PQresultErrorMessage(r)), fate::refused};
     if (const char* hint = PQresultErrorField(r, PG_DIAG_MESSAGE_HINT))
         out.message += std::string(" (") + hint + ")";
     // The engine's own "may have been stored" answers, and a home that is going down.
@@ -183,8 +186,13 @@ class pq_link final : public home_link {
             lengths.push_back(p.value ? static_cast<int>(p.value->size()) : 0);
             formats.push_back(p.type == param_type::bytea ? 1 : 0);
         }
-        return PQsendQueryParams(c_.get(), sql.c_str(), static_cast<int>(params.size()),
-                                 types.data(), values.data(), lengths.data(), formats.data(),
+        return PQsendQueryParams(c_.get(),
+                                 sql.c_str(),
+                                 static_cast<int>(params.size()),
+                                 types.data(),
+                                 values.data(),
+                                 lengths.data(),
+                                 formats.data(),
                                  0) == 1;
     }
 
@@ -193,7 +201,8 @@ class pq_link final : public home_link {
             const int left = PQflush(c_.get());
             if (left == 0) return {};
             if (left < 0) return die(trimmed(PQerrorMessage(c_.get())));
-            if (!wait_for(c_.get(), POLLIN | POLLOUT, deadline)) return die("the home took too long");
+            if (!wait_for(c_.get(), POLLIN | POLLOUT, deadline))
+                return die("the home took too long");
             if (PQconsumeInput(c_.get()) == 0) return die(trimmed(PQerrorMessage(c_.get())));
         }
     }
@@ -234,7 +243,8 @@ class pq_link final : public home_link {
         for (int i = 0; i < PQntuples(r); ++i) {
             fill(r, i, view);
             row copy;
-            for (const auto& v : view) copy.push_back(v ? cell(std::string(*v)) : cell());
+            for (const auto& v : view)
+                copy.push_back(v ? cell(std::string(*v)) : cell());
             out.data.push_back(std::move(copy));
         }
         out.affected = std::strtoull(PQcmdTuples(r), nullptr, 10);

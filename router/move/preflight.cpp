@@ -1,10 +1,10 @@
 #include "router/move/preflight.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <openssl/rand.h>
+#include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <openssl/rand.h>
 
 #include "router/move/names.hpp"
 
@@ -21,7 +21,8 @@ std::string random_seed() {
     // Any seed is right as long as both sides use it; this one cannot be foreseen either.
     if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) bytes.fill(7);
     std::string out;
-    for (const auto b : bytes) out += fmt::format("{:02x}", b);
+    for (const auto b : bytes)
+        out += fmt::format("{:02x}", b);
     return out;
 }
 
@@ -35,8 +36,10 @@ bool open_home(preflight& f, home_kind kind, std::unique_ptr<home_link>& into) {
     const bool target = kind == f.what.to;
     const std::string& text = opened.error().message;
     const std::string who = kind == home_kind::engine ? "the engine" : "PostgreSQL";
-    if (opened.error().sqlstate == invalid_catalog || text.find("does not exist") != std::string::npos)
-        f.refuse(target ? "no_database" : "source_down", fmt::format("{}: {}", who, text),
+    if (opened.error().sqlstate == invalid_catalog ||
+        text.find("does not exist") != std::string::npos)
+        f.refuse(target ? "no_database" : "source_down",
+                 fmt::format("{}: {}", who, text),
                  "create the database and the role first: hotlane makes nothing global");
     else
         f.refuse(target ? "target_down" : "source_down",
@@ -57,13 +60,15 @@ void fill_defaults(preflight& f) {
 bool check_other_moves(preflight& f) {
     auto unfinished = f.with.around.store.unfinished_moves();
     if (!unfinished) {
-        f.refuse("journal_failed", "the state store does not answer: " + unfinished.error().what,
+        f.refuse("journal_failed",
+                 "the state store does not answer: " + unfinished.error().what,
                  "mend the state file or its disk");
         return false;
     }
     for (const auto& r : *unfinished)
         if (r.tool == f.with.tool.name)
-            f.refuse("another_move", fmt::format("move {} of this tool has not ended", r.id),
+            f.refuse("another_move",
+                     fmt::format("move {} of this tool has not ended", r.id),
                      "see `hotlane moves`; it ends by itself when both homes answer");
     return f.good();
 }
@@ -84,13 +89,15 @@ bool prepare(preflight& f, const std::string& id) {
     p.from = p.to == home_kind::engine ? home_kind::postgres : home_kind::engine;
     p.seed = random_seed();
     if (!t.postgres) {
-        f.refuse("no_target", "the tool has no PostgreSQL home in its settings",
+        f.refuse("no_target",
+                 "the tool has no PostgreSQL home in its settings",
                  "give it `postgres:` with a server");
         return false;
     }
     const auto server = f.with.around.model.postgres.find(t.postgres->server);
     if (server == f.with.around.model.postgres.end()) {
-        f.refuse("no_target", fmt::format("server \"{}\" is not configured", t.postgres->server),
+        f.refuse("no_target",
+                 fmt::format("server \"{}\" is not configured", t.postgres->server),
                  "name a server under `postgres:`");
         return false;
     }
@@ -110,7 +117,8 @@ sql::schema_definition known_ddl(preflight& f) {
     if (!file.empty()) {
         std::ifstream in(file);
         if (!in) {
-            f.refuse("no_schema", fmt::format("schema file {} cannot be read", file),
+            f.refuse("no_schema",
+                     fmt::format("schema file {} cannot be read", file),
                      "correct `schema:` of the tool");
             return {};
         }
@@ -133,10 +141,13 @@ void forecast(preflight& f, std::chrono::milliseconds copy_time) {
                                   {"hold_ms", copy_time.count()},
                                   {"budget_ms", f.budget.count()}};
     if (copy_time <= f.budget) return;
-    f.refuse("hold_forecast",
-             fmt::format("copying {} rows would hold the clients for about {} ms; the budget is {} ms",
-                         f.rows, copy_time.count(), f.budget.count()),
-             "raise hold_max of the tool, or make its tables smaller");
+    f.refuse(
+        "hold_forecast",
+        fmt::format("copying {} rows would hold the clients for about {} ms; the budget is {} ms",
+                    f.rows,
+                    copy_time.count(),
+                    f.budget.count()),
+        "raise hold_max of the tool, or make its tables smaller");
 }
 
 }  // namespace hotlane::move

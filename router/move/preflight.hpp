@@ -12,9 +12,9 @@ struct preflight {
     context& with;
     const request& what;
     findings found;
-    config::postgres_home home;           // the tool's, defaults filled in
+    config::postgres_home home;  // the tool's, defaults filled in
     config::postgres_server server;
-    std::chrono::milliseconds budget{};   // of the hold
+    std::chrono::milliseconds budget{};  // of the hold
     std::uint64_t rows{0};
     std::chrono::milliseconds scanned{0};  // how long reading them all took
 

@@ -1,6 +1,6 @@
 // Preflight of the way out: may this tool's tables live on PostgreSQL?
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <set>
 
 #include "router/move/copy.hpp"
@@ -23,7 +23,8 @@ constexpr milliseconds hold_per_table{40}, hold_at_least{50};
 bool check_place(preflight& f) {
     auto mark = read_marker(*f.found.postgres, f.with.tool.name, false);
     if (!mark) {
-        f.found.refusals.push_back(home_failed(home_kind::postgres, "reading the marker", mark.error()));
+        f.found.refusals.push_back(
+            home_failed(home_kind::postgres, "reading the marker", mark.error()));
         return false;
     }
     f.found.at_start = *mark;
@@ -34,9 +35,10 @@ bool check_place(preflight& f) {
     if ((*mark)->state == marker_state::serving)
         f.refuse("already_there", "the tool lives on PostgreSQL", "");
     else if ((*mark)->state != marker_state::away)
-        f.refuse("another_move",
-                 fmt::format("the marker says {} (move {})", to_string((*mark)->state), (*mark)->move),
-                 "see `hotlane moves`; `hotlane run` tidies it at start");
+        f.refuse(
+            "another_move",
+            fmt::format("the marker says {} (move {})", to_string((*mark)->state), (*mark)->move),
+            "see `hotlane moves`; `hotlane run` tidies it at start");
     return f.good();
 }
 
@@ -52,22 +54,25 @@ bool read_tables(preflight& f) {
     auto lsn = read_lsn(*f.found.engine);
     if (!lsn) return failed(lsn.error());
     if (lsn->empty())
-        f.refuse("no_lsn", "the engine does not tell twill_committed_lsn: writes after the fence "
-                           "could not be detected",
+        f.refuse("no_lsn",
+                 "the engine does not tell twill_committed_lsn: writes after the fence "
+                 "could not be detected",
                  "keep this tool on the engine");
-    auto view = read_engine_schema(*catalog, *relationships, known_ddl(f),
-                                   f.with.tool.settings.no_hidden_constraints);
-    for (auto& r : view.refusals) f.found.refusals.push_back(std::move(r));
+    auto view = read_engine_schema(
+        *catalog, *relationships, known_ddl(f), f.with.tool.settings.no_hidden_constraints);
+    for (auto& r : view.refusals)
+        f.found.refusals.push_back(std::move(r));
     plan& p = f.found.made;
     p.tables = std::move(view.tables);
     p.notes = std::move(view.notes);
     p.strays.assign(p.tables.size(), 0);
     for (const auto& t : p.tables) {
         if (t.identity() && t.identity()->autoincrement)
-            p.notes.push_back(fmt::format(
-                "table \"{}\": numbers go on from the highest row; the engine may remember a higher "
-                "one that was deleted",
-                t.name));
+            p.notes.push_back(
+                fmt::format("table \"{}\": numbers go on from the highest row; the engine may "
+                            "remember a higher "
+                            "one that was deleted",
+                            t.name));
     }
     return f.good();
 }
@@ -83,12 +88,14 @@ void check_names_taken(preflight& f) {
         return;
     }
     std::set<std::string> taken;
-    for (const auto& r : reply->data) taken.insert(r.at(0).value_or(""));
+    for (const auto& r : reply->data)
+        taken.insert(r.at(0).value_or(""));
     for (const auto& t : f.found.made.tables)
         if (taken.contains(t.name))
             f.refuse("name_taken",
                      fmt::format("schema \"{}\" on PostgreSQL has a relation \"{}\" already",
-                                 f.home.schema, t.name),
+                                 f.home.schema,
+                                 t.name),
                      "rename or drop it there, or give the tool another schema");
 }
 
@@ -96,12 +103,14 @@ void check_definitions(preflight& f) {
     auto error = try_tables({*f.found.postgres, f.with.limit.lock}, f.found.made);
     if (!error) return;
     if (error->table.empty()) {
-        f.refuse("no_rights", "PostgreSQL refuses a staging schema: " + error->error.message,
+        f.refuse("no_rights",
+                 "PostgreSQL refuses a staging schema: " + error->error.message,
                  "give the admin user the rights that the documentation lists");
         return;
     }
     f.refuse("definition_refused",
-             fmt::format("table \"{}\": PostgreSQL refuses its definition: {}", error->table,
+             fmt::format("table \"{}\": PostgreSQL refuses its definition: {}",
+                         error->table,
                          error->error.message),
              "give the table's DDL in words that both homes understand as `schema:`");
 }
@@ -110,11 +119,13 @@ void check_definitions(preflight& f) {
 void check_real_digits(preflight& f) {
     bool any = false;
     for (const auto& t : f.found.made.tables)
-        for (const auto& c : t.columns) any = any || c.type == value_type::real;
+        for (const auto& c : t.columns)
+            any = any || c.type == value_type::real;
     if (!any) return;
     auto reply = f.found.engine->exec("SELECT CAST(0.1 AS REAL) + CAST(0.2 AS REAL)");
     if (!reply || reply->data.empty() || !reply->data[0].at(0)) {
-        f.found.made.notes.push_back("the engine does not show how many digits of a real it prints");
+        f.found.made.notes.push_back(
+            "the engine does not show how many digits of a real it prints");
         return;
     }
     std::string scratch;
@@ -132,7 +143,10 @@ void scan_values(preflight& f) {
     f.found.engine->set_deadline(f.with.limit.scan);
     for (auto& t : f.found.made.tables) {
         auto read = read_engine_rows(
-            *f.found.engine, t, t.name, [](const std::vector<value>&) { return true; },
+            *f.found.engine,
+            t,
+            t.name,
+            [](const std::vector<value>&) { return true; },
             [&](refusal bad) { return note_bad_value(f, std::move(bad)); });
         if (!read) {
             f.found.refusals.push_back(
@@ -161,8 +175,9 @@ findings look_out(context& with, const request& what, const std::string& id) {
         check_real_digits(f);
     }
     if (!f.found.made.tables.empty()) scan_values(f);
-    forecast(f, f.scanned * scans_under_hold + hold_at_least +
-                    hold_per_table * static_cast<int>(f.found.made.tables.size()));
+    forecast(f,
+             f.scanned * scans_under_hold + hold_at_least +
+                 hold_per_table * static_cast<int>(f.found.made.tables.size()));
     return std::move(f.found);
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 using policy::home_kind;
 
-std::string text(const row& r, std::size_t i) { return i < r.size() ? r[i].value_or("") : ""; }
+std::string text(const row& r, std::size_t i) {
+    return i < r.size() ? r[i].value_or("") : "";
+}
 
 // nullopt: the question was refused, and that was noted.
 std::optional<rows> ask(preflight& f,
@@ -29,32 +31,38 @@ void check_settings(preflight& f) {
                      "'in_recovery', pg_is_in_recovery()::text");
     if (!reply) return;
     std::map<std::string, std::string> s;
-    for (const auto& r : reply->data) s[text(r, 0)] = text(r, 1);
+    for (const auto& r : reply->data)
+        s[text(r, 0)] = text(r, 1);
     if (f.server.require_durable)
         for (const char* name : {"fsync", "synchronous_commit", "full_page_writes"})
             if (s[name] == "off")
-                f.refuse(std::string(name) + "_off",
-                         fmt::format("PostgreSQL server {} runs with {} = off: it may lose what it "
-                                     "acknowledged",
-                                     f.server.name, name),
-                         fmt::format("set {} = on, or accept less with `require_durable: false`", name));
+                f.refuse(
+                    std::string(name) + "_off",
+                    fmt::format("PostgreSQL server {} runs with {} = off: it may lose what it "
+                                "acknowledged",
+                                f.server.name,
+                                name),
+                    fmt::format("set {} = on, or accept less with `require_durable: false`", name));
     if (s["server_encoding"] != "UTF8")
-        f.refuse("encoding", fmt::format("the database's encoding is {}", s["server_encoding"]),
+        f.refuse("encoding",
+                 fmt::format("the database's encoding is {}", s["server_encoding"]),
                  "create the database with ENCODING 'UTF8'");
     if (s["in_recovery"] == "true" || s["transaction_read_only"] == "on")
-        f.refuse("read_only", "the PostgreSQL server is a standby or read only",
+        f.refuse("read_only",
+                 "the PostgreSQL server is a standby or read only",
                  "point the server's address at the primary");
 }
 
 // `ALTER ROLE .. SET synchronous_commit = off` undoes what the server promises.
 void check_role_settings(preflight& f) {
     if (!f.server.require_durable) return;
-    auto reply = ask(f,
-                     "SELECT c FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole "
-                     "LEFT JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c WHERE "
-                     "(s.setrole = 0 OR r.rolname = $1) AND (s.setdatabase = 0 OR d.datname = "
-                     "current_database()) AND c = 'synchronous_commit=off'",
-                     {{param_type::text, f.home.role}});
+    auto reply =
+        ask(f,
+            "SELECT c FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole "
+            "LEFT JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c WHERE "
+            "(s.setrole = 0 OR r.rolname = $1) AND (s.setdatabase = 0 OR d.datname = "
+            "current_database()) AND c = 'synchronous_commit=off'",
+            {{param_type::text, f.home.role}});
     if (reply && !reply->data.empty())
         f.refuse("synchronous_commit_off",
                  "the tool's role or database is set to synchronous_commit = off",
@@ -63,14 +71,17 @@ void check_role_settings(preflight& f) {
 
 void check_role(preflight& f) {
     if (f.home.role.empty()) {
-        f.refuse("no_role", "no role is named that owns the tables on PostgreSQL",
+        f.refuse("no_role",
+                 "no role is named that owns the tables on PostgreSQL",
                  "give the tool's `postgres:` a `role:`");
         return;
     }
-    auto reply = ask(f, "SELECT 1 FROM pg_roles WHERE rolname = $1", {{param_type::text, f.home.role}});
+    auto reply =
+        ask(f, "SELECT 1 FROM pg_roles WHERE rolname = $1", {{param_type::text, f.home.role}});
     if (!reply) return;
     if (reply->data.empty()) {
-        f.refuse("no_role", fmt::format("role \"{}\" does not exist on PostgreSQL", f.home.role),
+        f.refuse("no_role",
+                 fmt::format("role \"{}\" does not exist on PostgreSQL", f.home.role),
                  fmt::format("CREATE ROLE \"{}\" LOGIN", f.home.role));
         return;
     }
@@ -85,7 +96,8 @@ void check_role(preflight& f) {
     if (!rights || rights->data.empty()) return;
     const row& r = rights->data[0];
     if (text(r, 2) != "t") {
-        f.refuse("no_schema_on_target", fmt::format("schema \"{}\" does not exist", f.home.schema),
+        f.refuse("no_schema_on_target",
+                 fmt::format("schema \"{}\" does not exist", f.home.schema),
                  fmt::format("CREATE SCHEMA \"{}\"", f.home.schema));
         return;
     }
@@ -96,11 +108,13 @@ void check_role(preflight& f) {
         lacking(fmt::format("give tables to role \"{}\"", f.home.role),
                 fmt::format("GRANT \"{}\" TO \"{}\"", f.home.role, text(r, 4)));
     if (text(r, 1) != "t")
-        lacking("create schemas in the database",
-                fmt::format("GRANT CREATE ON DATABASE \"{}\" TO \"{}\"", f.home.database, text(r, 4)));
+        lacking(
+            "create schemas in the database",
+            fmt::format("GRANT CREATE ON DATABASE \"{}\" TO \"{}\"", f.home.database, text(r, 4)));
     if (text(r, 3) != "t")
         lacking(fmt::format("create tables in schema \"{}\"", f.home.schema),
-                fmt::format("GRANT CREATE ON SCHEMA \"{}\" TO \"{}\" WITH GRANT OPTION", f.home.schema,
+                fmt::format("GRANT CREATE ON SCHEMA \"{}\" TO \"{}\" WITH GRANT OPTION",
+                            f.home.schema,
                             text(r, 4)));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using policy::home_kind;
 
-constexpr int readings_max = 4;             // a marker that changes under our hands is read again
+constexpr int readings_max = 4;              // a marker that changes under our hands is read again
 constexpr std::uint32_t strays_assumed = 3;  // sealed where no journal tells how many there were
 
 struct scene {
@@ -65,10 +65,14 @@ marker_point point_in_move(const placement::move_record& r, const marker& mark) 
 
 marker_point point_at_rest(const marker& mark) {
     switch (mark.state) {
-        case marker_state::away: return marker_point::away;
-        case marker_state::staging: return marker_point::staging;
-        case marker_state::serving: return marker_point::serving;
-        case marker_state::fenced: return marker_point::fenced;
+        case marker_state::away:
+            return marker_point::away;
+        case marker_state::staging:
+            return marker_point::staging;
+        case marker_state::serving:
+            return marker_point::serving;
+        case marker_state::fenced:
+            return marker_point::fenced;
     }
     return marker_point::elsewhere;
 }
@@ -147,9 +151,11 @@ answer<void> repair(home_link& engine, names_job& job) {
     if (!catalog) return tl::unexpected(catalog.error());
     bool out = false, back = false;
     for (std::size_t i = 0; i < job.tables.size(); ++i) {
-        out = out || what_stands(*catalog, engine_name(job.move, part::fenced, i)) != stands::nothing ||
+        out = out ||
+              what_stands(*catalog, engine_name(job.move, part::fenced, i)) != stands::nothing ||
               what_stands(*catalog, engine_name(job.move, part::spare, i)) != stands::nothing;
-        back = back || what_stands(*catalog, engine_name(job.move, part::staged, i)) == stands::data;
+        back =
+            back || what_stands(*catalog, engine_name(job.move, part::staged, i)) == stands::data;
     }
     if (out) return undo_fence(engine, job);
     if (back) return open_staged(engine, job);
@@ -164,10 +170,17 @@ bool do_engine_work(scene& s, engine_work work) {
     if (!engine) return false;
     answer<void> done;
     switch (work) {
-        case engine_work::undo_fence: done = undo_fence(*engine, job); break;
-        case engine_work::open_staged: done = open_staged(*engine, job); break;
-        case engine_work::repair: done = repair(*engine, job); break;
-        case engine_work::none: break;
+        case engine_work::undo_fence:
+            done = undo_fence(*engine, job);
+            break;
+        case engine_work::open_staged:
+            done = open_staged(*engine, job);
+            break;
+        case engine_work::repair:
+            done = repair(*engine, job);
+            break;
+        case engine_work::none:
+            break;
     }
     s.out.alarms.insert(s.out.alarms.end(), job.alarms.begin(), job.alarms.end());
     if (!done) {
@@ -177,8 +190,8 @@ bool do_engine_work(scene& s, engine_work work) {
     const std::uint64_t epoch = s.record ? s.record->epoch : s.mark ? s.mark->epoch : 0;
     const bool flipped = work == engine_work::open_staged && s.record;
     // A hint only: nothing depends on it.
-    static_cast<void>(write_hint(*engine, s.with.tool.name,
-                                 {job.move, "serving", epoch + (flipped ? 1U : 0U)}, "postgres"));
+    static_cast<void>(write_hint(
+        *engine, s.with.tool.name, {job.move, "serving", epoch + (flipped ? 1U : 0U)}, "postgres"));
     return true;
 }
 
@@ -190,9 +203,10 @@ void close_record(scene& s, const verdict& v) {
         s.record->reason.clear();
     }
     if (v.ends != move_end::done && s.record->reason.empty())
-        s.record->reason = v.ends == move_end::forget ? std::string(v.reason)
-                                                      : "hotlane ended while the move ran";
-    for (const auto& alarm : s.out.alarms) s.record->reason += (s.record->reason.empty() ? "" : "; ") + alarm;
+        s.record->reason =
+            v.ends == move_end::forget ? std::string(v.reason) : "hotlane ended while the move ran";
+    for (const auto& alarm : s.out.alarms)
+        s.record->reason += (s.record->reason.empty() ? "" : "; ") + alarm;
     s.record->ended = s.with.around.now();
 }
 
@@ -224,8 +238,7 @@ void tell_store(scene& s) {
 settled not_yet(scene& s, std::string_view reason) {
     s.out.known = false;
     s.out.reason = std::string(reason);
-    if (!s.trouble.empty())
-        s.out.reason += (reason.empty() ? "" : "; ") + s.trouble;
+    if (!s.trouble.empty()) s.out.reason += (reason.empty() ? "" : "; ") + s.trouble;
     return s.out;
 }
 

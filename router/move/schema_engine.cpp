@@ -1,6 +1,6 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 
 #include "router/move/names.hpp"
 #include "router/move/schema.hpp"
@@ -13,7 +13,8 @@ constexpr std::size_t columns_max = 800;          // both homes, with typeof bes
 
 std::string lower(std::string_view text) {
     std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (char& c : out)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return out;
 }
 
@@ -34,16 +35,18 @@ const sql::column_definition* find_column(const sql::table_definition& t, const 
 
 bool same_columns(const table& t, const sql::table_definition& d) {
     return t.columns.size() == d.columns.size() &&
-           std::all_of(t.columns.begin(), t.columns.end(),
-                       [&](const column& c) { return find_column(d, c.name) != nullptr; });
+           std::all_of(t.columns.begin(), t.columns.end(), [&](const column& c) {
+               return find_column(d, c.name) != nullptr;
+           });
 }
 
 // Names in constraints are written as the table has them.
 std::vector<std::string> as_in_table(const table& t, const std::vector<std::string>& names) {
     std::vector<std::string> out;
     for (const auto& n : names) {
-        const auto at = std::find_if(t.columns.begin(), t.columns.end(),
-                                     [&](const column& c) { return lower(c.name) == lower(n); });
+        const auto at = std::find_if(t.columns.begin(), t.columns.end(), [&](const column& c) {
+            return lower(c.name) == lower(n);
+        });
         out.push_back(at == t.columns.end() ? n : at->name);
     }
     return out;
@@ -64,7 +67,8 @@ void take_definition(table& t, const sql::table_definition& d) {
     t.checks = d.checks;
     if (!d.primary_key.empty()) t.key = as_in_table(t, d.primary_key);
     t.uniques.clear();
-    for (const auto& u : d.uniques) t.uniques.push_back(as_in_table(t, u));
+    for (const auto& u : d.uniques)
+        t.uniques.push_back(as_in_table(t, u));
 }
 
 refusal unsupported(std::string message, std::string mend) {
@@ -95,9 +99,12 @@ void read_columns(const std::vector<catalog_column>& columns,
         } else {
             out.refusals.push_back(
                 {"unsupported_type",
-                 fmt::format("column \"{}\".\"{}\" has type {}, which cannot be moved", name, c.name,
+                 fmt::format("column \"{}\".\"{}\" has type {}, which cannot be moved",
+                             name,
+                             c.name,
                              c.type),
-                 "keep this tool on the engine, or change the column to INTEGER, REAL, TEXT or BLOB"});
+                 "keep this tool on the engine, or change the column to INTEGER, REAL, TEXT or "
+                 "BLOB"});
         }
         if (c.key) t.key.push_back(c.name);
         t.columns.push_back(std::move(made));
@@ -125,28 +132,32 @@ std::vector<refusal> check_names(const table& t) {
     const auto check = [&](const std::string& name, const std::string& what) {
         if (name.empty() || name.size() > identifier_bytes_max)
             out.push_back({"name_too_long",
-                           fmt::format("{} has {} bytes; PostgreSQL keeps {}", what, name.size(),
+                           fmt::format("{} has {} bytes; PostgreSQL keeps {}",
+                                       what,
+                                       name.size(),
                                        identifier_bytes_max),
                            "rename it to at most 63 bytes"});
     };
     check(t.name, fmt::format("table name \"{}\"", t.name));
     for (const auto& c : t.columns) {
         check(c.name, fmt::format("column name \"{}\".\"{}\"", t.name, c.name));
-        static constexpr std::string_view system_columns[] = {"tableoid", "xmin", "cmin",
-                                                              "xmax",     "cmax", "ctid"};
+        static constexpr std::string_view system_columns[] = {
+            "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"};
         if (std::find(std::begin(system_columns), std::end(system_columns), c.name) !=
             std::end(system_columns))
             out.push_back({"name_reserved",
                            fmt::format("column \"{}\".\"{}\" bears the name of a system column of "
                                        "PostgreSQL",
-                                       t.name, c.name),
+                                       t.name,
+                                       c.name),
                            "rename the column"});
     }
     if (t.columns.size() > columns_max)
-        out.push_back(unsupported(
-            fmt::format("table \"{}\" has {} columns, the limit is {}", t.name, t.columns.size(),
-                        columns_max),
-            "split the table"));
+        out.push_back(unsupported(fmt::format("table \"{}\" has {} columns, the limit is {}",
+                                              t.name,
+                                              t.columns.size(),
+                                              columns_max),
+                                  "split the table"));
     return out;
 }
 
@@ -183,10 +194,11 @@ schema_view read_engine_schema(const engine_catalog& catalog,
         for (const auto& c : t.columns)
             if (c.autoincrement && &c != t.identity())
                 out.refusals.push_back(unsupported(
-                    fmt::format("column \"{}\".\"{}\" numbers itself and is not the key", name,
-                                c.name),
+                    fmt::format(
+                        "column \"{}\".\"{}\" numbers itself and is not the key", name, c.name),
                     "make it the primary key, or give it a plain type"));
-        for (auto& refused : check_names(t)) out.refusals.push_back(std::move(refused));
+        for (auto& refused : check_names(t))
+            out.refusals.push_back(std::move(refused));
         out.tables.push_back(std::move(t));
     }
     for (const auto& statement : ddl.not_followed)
@@ -200,14 +212,17 @@ schema_view read_engine_schema(const engine_catalog& catalog,
             out.notes.push_back(
                 fmt::format("foreign key \"{}\"({}) to \"{}\" is not enforced by the engine and is "
                             "not created on PostgreSQL",
-                            r.table, r.columns, r.foreign_table));
+                            r.table,
+                            r.columns,
+                            r.foreign_table));
     return out;
 }
 
 void adopt_ddl(schema_view& view, const sql::schema_definition& ddl) {
     const auto checks = [](const table& t) {
         std::size_t n = t.checks.size();
-        for (const auto& c : t.columns) n += c.checks.size();
+        for (const auto& c : t.columns)
+            n += c.checks.size();
         return n;
     };
     for (auto& t : view.tables) {

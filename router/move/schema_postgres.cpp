@@ -1,36 +1,47 @@
-#include <array>
 #include <fmt/format.h>
 #include <strings.h>
+#include <array>
 
 #include "router/move/schema.hpp"
 
 namespace hotlane::move {
 namespace {
 
-std::string ident(std::string_view name) { return sql::quote_identifier(name); }
+std::string ident(std::string_view name) {
+    return sql::quote_identifier(name);
+}
 
 std::string join_quoted(const std::vector<std::string>& names) {
     std::string out;
-    for (const auto& n : names) out += (out.empty() ? "" : ", ") + ident(n);
+    for (const auto& n : names)
+        out += (out.empty() ? "" : ", ") + ident(n);
     return out;
 }
 
 std::string bare(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '(')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == ')')) text.remove_suffix(1);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '('))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == ')'))
+        text.remove_suffix(1);
     return std::string(text);
 }
 
-bool same_word(const std::string& a, const char* b) { return ::strcasecmp(a.c_str(), b) == 0; }
+bool same_word(const std::string& a, const char* b) {
+    return ::strcasecmp(a.c_str(), b) == 0;
+}
 
 }  // namespace
 
 std::string_view postgres_type(value_type type) noexcept {
     switch (type) {
-        case value_type::integer: return "bigint";
-        case value_type::real: return "double precision";
-        case value_type::text: return "text COLLATE \"C\"";  // the engine compares bytes
-        case value_type::blob: return "bytea";
+        case value_type::integer:
+            return "bigint";
+        case value_type::real:
+            return "double precision";
+        case value_type::text:
+            return "text COLLATE \"C\"";  // the engine compares bytes
+        case value_type::blob:
+            return "bytea";
     }
     return "text";
 }
@@ -43,7 +54,8 @@ std::string postgres_default(const std::string& expression, value_type type) {
     };
     // The engine writes times as UTC text; PostgreSQL's cast would add fractions and a zone.
     static constexpr std::array<rewrite, 5> rewrites{{
-        {"CURRENT_TIMESTAMP", value_type::text,
+        {"CURRENT_TIMESTAMP",
+         value_type::text,
          "to_char(timezone('UTC', now()), 'YYYY-MM-DD HH24:MI:SS')"},
         {"CURRENT_DATE", value_type::text, "to_char(timezone('UTC', now()), 'YYYY-MM-DD')"},
         {"CURRENT_TIME", value_type::text, "to_char(timezone('UTC', now()), 'HH24:MI:SS')"},
@@ -66,11 +78,14 @@ std::string postgres_create_table(const table& t, const std::string& schema) {
         if (c.unique) body += " UNIQUE";
         if (c.default_expression && &c != numbered)
             body += " DEFAULT " + postgres_default(*c.default_expression, c.type);
-        for (const auto& check : c.checks) body += " CHECK (" + check + ")";
+        for (const auto& check : c.checks)
+            body += " CHECK (" + check + ")";
     }
     if (!t.key.empty()) body += ", PRIMARY KEY (" + join_quoted(t.key) + ")";
-    for (const auto& u : t.uniques) body += ", UNIQUE (" + join_quoted(u) + ")";
-    for (const auto& check : t.checks) body += ", CHECK (" + check + ")";
+    for (const auto& u : t.uniques)
+        body += ", UNIQUE (" + join_quoted(u) + ")";
+    for (const auto& check : t.checks)
+        body += ", CHECK (" + check + ")";
     return fmt::format("CREATE TABLE {}.{} ({})", ident(schema), ident(t.name), body);
 }
 
@@ -82,7 +97,11 @@ std::string postgres_set_identity(const table& t, const std::string& schema) {
     return fmt::format(
         "SELECT setval(pg_get_serial_sequence({}, {}), greatest(max({}), 1), "
         "coalesce(max({}) >= 1, false)) FROM {}",
-        sql::quote_literal(where), sql::quote_literal(numbered->name), id, id, where);
+        sql::quote_literal(where),
+        sql::quote_literal(numbered->name),
+        id,
+        id,
+        where);
 }
 
 }  // namespace hotlane::move

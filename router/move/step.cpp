@@ -1,5 +1,6 @@
 #include "router/move/step.hpp"
 
+#include <unistd.h>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -7,7 +8,6 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
-#include <unistd.h>
 
 namespace hotlane::move {
 namespace {
@@ -32,7 +32,8 @@ class process_stepper final : public stepper {
   private:
     [[noreturn]] static void die() {
         ::kill(::getpid(), SIGKILL);
-        for (;;) ::pause();  // the signal is on its way
+        for (;;)
+            ::pause();  // the signal is on its way
     }
 
     void note(std::uint64_t number, std::string_view what) {

@@ -1,11 +1,11 @@
 #include "router/move/values.hpp"
 
+#include <fmt/format.h>
+#include <openssl/evp.h>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
-#include <openssl/evp.h>
 #include <stdexcept>
 
 namespace hotlane::move {
@@ -38,23 +38,34 @@ bool read_number(std::string_view wire, Number& out) noexcept {
 }
 
 void put_u64(std::string& out, std::uint64_t n) {
-    for (int i = 0; i < 8; ++i) out += static_cast<char>((n >> (8 * i)) & 0xffU);
+    for (int i = 0; i < 8; ++i)
+        out += static_cast<char>((n >> (8 * i)) & 0xffU);
 }
 
 std::uint64_t get_u64(const unsigned char* at) noexcept {
     std::uint64_t n = 0;
-    for (int i = 7; i >= 0; --i) n = (n << 8U) | at[i];
+    for (int i = 7; i >= 0; --i)
+        n = (n << 8U) | at[i];
     return n;
 }
 
 void put_copy_text(std::string& out, std::string_view text) {
     for (const char c : text) {
         switch (c) {
-            case '\\': out += "\\\\"; break;
-            case '\n': out += "\\n"; break;
-            case '\r': out += "\\r"; break;
-            case '\t': out += "\\t"; break;
-            default: out += c;  // a character, not one of our enums
+            case '\\':
+                out += "\\\\";
+                break;
+            case '\n':
+                out += "\\n";
+                break;
+            case '\r':
+                out += "\\r";
+                break;
+            case '\t':
+                out += "\\t";
+                break;
+            default:
+                out += c;  // a character, not one of our enums
         }
     }
 }
@@ -72,10 +83,14 @@ void put_hex(std::string& out, std::string_view bytes) {
 
 std::string_view to_string(value_type type) noexcept {
     switch (type) {
-        case value_type::integer: return "integer";
-        case value_type::real: return "real";
-        case value_type::text: return "text";
-        case value_type::blob: return "blob";
+        case value_type::integer:
+            return "integer";
+        case value_type::real:
+            return "real";
+        case value_type::text:
+            return "text";
+        case value_type::blob:
+            return "blob";
     }
     return "?";
 }
@@ -89,10 +104,14 @@ std::optional<value_type> value_type_from(std::string_view word) noexcept {
 
 param_type wire_type(value_type type) noexcept {
     switch (type) {
-        case value_type::integer: return param_type::int8;
-        case value_type::real: return param_type::float8;
-        case value_type::text: return param_type::text;
-        case value_type::blob: return param_type::bytea;
+        case value_type::integer:
+            return param_type::int8;
+        case value_type::real:
+            return param_type::float8;
+        case value_type::text:
+            return param_type::text;
+        case value_type::blob:
+            return param_type::bytea;
     }
     return param_type::text;
 }
@@ -107,10 +126,14 @@ bool is_valid_utf8(std::string_view text) noexcept {
             ++i;
             continue;
         }
-        if ((lead & 0xe0U) == 0xc0) more = 1, point = lead & 0x1fU, least = 0x80;
-        else if ((lead & 0xf0U) == 0xe0) more = 2, point = lead & 0x0fU, least = 0x800;
-        else if ((lead & 0xf8U) == 0xf0) more = 3, point = lead & 0x07U, least = 0x10000;
-        else return false;
+        if ((lead & 0xe0U) == 0xc0)
+            more = 1, point = lead & 0x1fU, least = 0x80;
+        else if ((lead & 0xf0U) == 0xe0)
+            more = 2, point = lead & 0x0fU, least = 0x800;
+        else if ((lead & 0xf8U) == 0xf0)
+            more = 3, point = lead & 0x07U, least = 0x10000;
+        else
+            return false;
         if (text.size() - i <= more) return false;
         for (std::size_t k = 1; k <= more; ++k) {
             const auto next = static_cast<unsigned char>(text[i + k]);
@@ -138,7 +161,8 @@ tl::expected<value, std::string> read_value(value_type type,
             if (!read_number(*wire, out.real))
                 return tl::unexpected(std::string("a value that is no number"));
             if (!std::isfinite(out.real))
-                return tl::unexpected(std::string("NaN or an infinity, which the engine cannot hold"));
+                return tl::unexpected(
+                    std::string("NaN or an infinity, which the engine cannot hold"));
             if (out.real == 0) out.real = 0;  // -0
             return out;
         case value_type::text:
@@ -150,7 +174,8 @@ tl::expected<value, std::string> read_value(value_type type,
             return out;
         case value_type::blob:
             if (!read_blob(*wire, scratch))
-                return tl::unexpected(std::string("bytes in a form that is not \\x and hex digits"));
+                return tl::unexpected(
+                    std::string("bytes in a form that is not \\x and hex digits"));
             out.bytes = scratch;
             return out;
     }
@@ -174,9 +199,15 @@ void put_copy_value(std::string& out, value_type type, const value& v) {
         return;
     }
     switch (type) {
-        case value_type::integer: out += std::to_string(v.integer); break;
-        case value_type::real: out += print_real(v.real); break;
-        case value_type::text: put_copy_text(out, v.bytes); break;
+        case value_type::integer:
+            out += std::to_string(v.integer);
+            break;
+        case value_type::real:
+            out += print_real(v.real);
+            break;
+        case value_type::text:
+            put_copy_text(out, v.bytes);
+            break;
         case value_type::blob:
             out += "\\\\x";
             put_hex(out, v.bytes);
@@ -188,7 +219,9 @@ param make_param(value_type type, const value& v) {
     param out{wire_type(type), std::nullopt};
     if (v.is_null) return out;
     switch (type) {
-        case value_type::integer: out.value = std::to_string(v.integer); break;
+        case value_type::integer:
+            out.value = std::to_string(v.integer);
+            break;
         case value_type::real: {
             // "5" would be kept as an integer by an engine without strict types.
             std::string text = print_real(v.real);
@@ -197,7 +230,9 @@ param make_param(value_type type, const value& v) {
             break;
         }
         case value_type::text:
-        case value_type::blob: out.value = std::string(v.bytes); break;
+        case value_type::blob:
+            out.value = std::string(v.bytes);
+            break;
     }
     return out;
 }
@@ -207,7 +242,9 @@ void digest::add(const digest& other) noexcept {
     high += other.high + (low < other.low ? 1U : 0U);
 }
 
-std::string digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string digest::hex() const {
+    return fmt::format("{:016x}{:016x}", high, low);
+}
 
 std::optional<digest> digest_from_hex(std::string_view hex) noexcept {
     if (hex.size() != 32) return std::nullopt;
@@ -238,8 +275,12 @@ void table_digest::add(const std::vector<value_type>& types, const std::vector<v
         buffer_ += v.is_null ? 'n' : to_string(types[i])[0];
         if (v.is_null) continue;
         switch (types[i]) {
-            case value_type::integer: put_u64(buffer_, static_cast<std::uint64_t>(v.integer)); break;
-            case value_type::real: put_u64(buffer_, std::bit_cast<std::uint64_t>(v.real)); break;
+            case value_type::integer:
+                put_u64(buffer_, static_cast<std::uint64_t>(v.integer));
+                break;
+            case value_type::real:
+                put_u64(buffer_, std::bit_cast<std::uint64_t>(v.real));
+                break;
             case value_type::text:
             case value_type::blob:
                 put_u64(buffer_, v.bytes.size());

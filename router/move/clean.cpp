@@ -1,0 +1,164 @@
+// After `keep`: drops what a move left, but only what is provably nobody's any more.
+#include <fmt/format.h>
+
+#include "router/move/copy.hpp"
+#include "router/move/engine_home.hpp"
+#include "router/move/job.hpp"
+#include "router/move/names.hpp"
+#include "router/move/postgres_home.hpp"
+#include "router/sql/facts.hpp"
+
+namespace hotlane::move {
+namespace {
+
+using policy::home_kind;
+
+struct cleaner {
+    context& with;
+    const placement::move_record& record;
+    plan p;
+    std::unique_ptr<home_link> engine, postgres;
+};
+
+bool open_both(cleaner& c) {
+    for (const auto kind : {home_kind::engine, home_kind::postgres}) {
+        auto opened = c.with.homes.open(kind, c.with.limit.connect);
+        if (!opened) return false;
+        (*opened)->set_deadline(c.with.limit.scan);
+        (kind == home_kind::engine ? c.engine : c.postgres) = std::move(*opened);
+    }
+    return true;
+}
+
+// Did a later move of this tool work on the engine? Then the LSN tells nothing any more.
+bool moved_since(cleaner& c) {
+    auto recent = c.with.around.store.recent_moves(200);
+    if (!recent) return true;
+    for (const auto& r : *recent)
+        if (r.tool == c.record.tool && r.id > c.record.id && r.outcome != "refused") return true;
+    return false;
+}
+
+// Empty: the fenced table holds what was copied from it. nullopt: the home did not answer.
+std::optional<std::string> compare(cleaner& c,
+                                   const table& t,
+                                   home_kind at,
+                                   const std::string& where) {
+    const auto types = t.types();
+    table_digest sum(c.p.seed);
+    std::string wrong;
+    const auto on_row = [&](const std::vector<value>& values) {
+        sum.add(types, values);
+        return true;
+    };
+    const auto on_bad = [&](const refusal& bad) {
+        wrong = bad.message;
+        return false;
+    };
+    auto read = at == home_kind::engine ? read_engine_rows(*c.engine, t, where, on_row, on_bad)
+                                        : read_postgres_rows(*c.postgres, t, where, on_row, on_bad);
+    if (!read) return std::nullopt;
+    if (wrong.empty() && sum.rows() == t.rows && sum.sum() == t.sum) return std::string();
+    return fmt::format(
+        "table \"{}\" was changed at its old home after move {} ({} rows then, {} now)",
+        t.name,
+        c.record.id,
+        t.rows,
+        sum.rows());
+}
+
+cleaned clean_engine_copy(cleaner& c) {
+    cleaned out;
+    auto lsn = read_lsn(*c.engine);
+    auto catalog = read_engine_catalog(*c.engine);
+    if (!lsn || !catalog) return out;
+    const bool untouched = !lsn->empty() && *lsn == c.p.lsn;
+    if (!untouched && !moved_since(c)) {
+        out.late_write = fmt::format(
+            "the engine was written to after tool {} left it (move {}, LSN {} then, {} now)",
+            c.record.tool,
+            c.record.id,
+            c.p.lsn,
+            *lsn);
+        return out;
+    }
+    for (std::size_t i = 0; i < c.p.tables.size(); ++i) {
+        const auto name = engine_name(c.record.id, part::fenced, i);
+        if (untouched || what_stands(*catalog, name) != stands::data) continue;
+        const auto wrong = compare(c, c.p.tables[i], home_kind::engine, name);
+        if (!wrong) return out;
+        if (!wrong->empty()) {
+            out.late_write = *wrong;
+            return out;
+        }
+    }
+    for (std::size_t i = 0; i < c.p.tables.size(); ++i) {
+        const auto name = engine_name(c.record.id, part::fenced, i);
+        if (what_stands(*catalog, name) == stands::nothing) continue;
+        if (!drop_table(*c.engine, name)) return out;
+    }
+    out.dropped = true;
+    return out;
+}
+
+// Placeholders, tombstones and staged copies of a move: nobody's data, whatever became of it.
+bool drop_leftovers(cleaner& c) {
+    auto catalog = read_engine_catalog(*c.engine);
+    if (!catalog) return false;
+    const std::string own = staging_schema(c.record.id) + "_";
+    for (const auto& [name, columns] : *catalog) {
+        if (!is_own_name(name) || name.rfind(own, 0) != 0) continue;
+        const char kind = name[own.size()];
+        const bool staged = kind == static_cast<char>(part::staged) && c.record.outcome == "undone";
+        if (!staged && what_stands(*catalog, name) != stands::ours) continue;
+        if (!drop_table(*c.engine, name)) return false;
+    }
+    return true;
+}
+
+cleaned clean_postgres_copy(cleaner& c) {
+    cleaned out;
+    const std::string schema = fenced_schema(c.record.id);
+    auto there = c.postgres->exec("SELECT 1 FROM pg_namespace WHERE nspname = $1",
+                                  {{param_type::text, schema}});
+    if (!there) return out;
+    if (!there->data.empty()) {
+        for (const auto& t : c.p.tables) {
+            const auto wrong = compare(c, t, home_kind::postgres, schema);
+            if (!wrong) return out;
+            if (!wrong->empty()) {
+                out.late_write = *wrong;
+                return out;
+            }
+        }
+        // The marker must not say that this very copy is on its way back to serving.
+        auto mark = read_marker(*c.postgres, c.record.tool, false);
+        if (!mark || !*mark ||
+            ((*mark)->state == marker_state::fenced && (*mark)->move == c.record.id))
+            return out;
+        if (!send(*c.postgres,
+                  fmt::format("DROP SCHEMA {} CASCADE", sql::quote_identifier(schema))))
+            return out;
+    }
+    out.dropped = drop_leftovers(c);
+    return out;
+}
+
+}  // namespace
+
+cleaned clean_with(context& with, const placement::move_record& finished) {
+    cleaner c{with, finished, plan_from_json(finished.plan), nullptr, nullptr};
+    cleaned out;
+    if (finished.outcome == "refused") {
+        out.dropped = true;
+        return out;
+    }
+    if (finished.outcome.empty() || !open_both(c)) return out;
+    if (finished.outcome == "undone") {
+        out.dropped = drop_leftovers(c);
+        return out;
+    }
+    return finished.to == home_kind::postgres ? clean_engine_copy(c) : clean_postgres_copy(c);
+}
+
+}  // namespace hotlane::move
