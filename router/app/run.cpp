@@ -69,13 +69,19 @@ struct process {
         out.figures = [this](metrics::snapshot& into) { count(into); };
         return out;
     }
+    // Metric labels carry no unit.
+    static std::string exported(std::string_view limit) {
+        constexpr std::string_view unit = "_bytes";
+        if (limit.ends_with(unit)) limit.remove_suffix(unit.size());
+        return std::string(limit);
+    }
     void count(metrics::snapshot& into) {
         const auto& c = plane.counters();
         into.client_connections =
             static_cast<std::uint64_t>(std::max<std::int64_t>(0, c.connections.load()));
         into.client_connections_total = c.accepted.load();
         for (std::size_t i = 0; i < net::limit_names.size(); ++i)
-            into.limit_hits[std::string(net::limit_names[i])] = c.limit_hits[i].load();
+            into.limit_hits[exported(net::limit_names[i])] += c.limit_hits[i].load();
         into.log_suppressed = log.suppressed_total();
     }
 

@@ -125,11 +125,22 @@ api_answer get_move(controller& at, const api_request& request) {
     return good(std::move(body));
 }
 
+// How an order ended: done, undone (the tool serves at its old home), refused (nothing touched).
+json outcome_of(controller& at, const order& given) {
+    if (!given.report) return nullptr;
+    if (given.report->moved) return "done";
+    const auto journal = at.shared().store.move(given.report->id);
+    if (journal && journal->has_value() && !(*journal)->outcome.empty()) return (*journal)->outcome;
+    return "refused";
+}
+
 api_answer get_order(controller& at, const api_request& request) {
     const auto wanted = number(request.path[1]);
     const auto found = wanted ? at.moves().find(*wanted) : std::nullopt;
     if (!found) return fail(404, fmt::format("no order has the number {}", request.path[1]));
-    return good(to_json(*found));
+    auto body = to_json(*found);
+    body["outcome"] = outcome_of(at, *found);
+    return good(std::move(body));
 }
 
 // ---- verbs

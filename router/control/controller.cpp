@@ -12,6 +12,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t moves_looked_at = 200;
+constexpr const char* cleaned_kind = "cleaned";
 
 }  // namespace
 
@@ -156,28 +157,49 @@ void controller::tick_all(const std::stop_token& stop) {
     }
 }
 
-// Drops the fenced copies whose time is over, unless somebody wrote to them.
+// What a move left: a fenced copy is kept for `keep`, what an undone move staged is nobody's.
+bool controller::is_due(const placement::move_record& record) {
+    const auto entry = in_.tools.find(record.tool);
+    if (!entry || record.ended == policy::time_point{} || mover_.busy(record.tool)) return false;
+    const policy::duration wait =
+        record.outcome == "done" ? entry->settings.keep : with_.clean_undone_after;
+    if (record.outcome != "done" && record.outcome != "undone") return false;
+    return in_.now() - record.ended >= wait && !was_cleaned(record.id);
+}
+
+bool controller::was_cleaned(const std::string& move) {
+    if (cleaned_.count(move) > 0) return true;
+    const auto kept = in_.store.document(cleaned_kind, move);
+    const bool is_there = kept && kept->has_value();
+    if (is_there) cleaned_.insert(move);
+    return is_there;
+}
+
 void controller::clean_up() {
     const auto moves = in_.store.recent_moves(moves_looked_at);
     if (!moves) return;
     for (const auto& record : *moves) {
-        const auto entry = in_.tools.find(record.tool);
-        const bool is_finished = record.outcome == "done" && record.phase != "done";
-        if (!entry || !is_finished || mover_.busy(record.tool)) continue;
-        if (in_.now() - record.ended < entry->settings.keep) continue;
-        const auto model = model_.get();
-        move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_};
-        const auto result = in_.act.clean(record, around);
-        const json fields{{"tool", record.tool}, {"move", record.id}, {"alarm", result.late_write}};
-        const std::lock_guard lock(mutex_);
-        if (!result.late_write.empty()) {
-            if (late_writes_.emplace(record.id, result.late_write).second)
-                in_.log(severity::error, "late_write", fields);
-        } else if (result.dropped) {
-            late_writes_.erase(record.id);
-            in_.log(severity::info, "fenced_copy_dropped", fields);
-        }
+        if (is_due(record)) clean_one(record);
     }
+}
+
+void controller::clean_one(const placement::move_record& record) {
+    const auto model = model_.get();
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_};
+    const auto result = in_.act.clean(record, around);
+    const json fields{{"tool", record.tool}, {"move", record.id}, {"alarm", result.late_write}};
+    if (!result.late_write.empty()) {
+        const std::lock_guard lock(mutex_);
+        if (late_writes_.emplace(record.id, result.late_write).second)
+            in_.log(severity::error, "late_write", fields);
+        return;
+    }
+    if (!result.dropped) return;  // a home did not answer: later
+    const auto kept = in_.store.put_document(cleaned_kind, record.id, {{"at", to_json(in_.now())}});
+    if (kept) cleaned_.insert(record.id);
+    in_.log(severity::info, "fenced_copy_dropped", fields);
+    const std::lock_guard lock(mutex_);
+    late_writes_.erase(record.id);
 }
 
 admin::api_answer controller::handle(const admin::api_request& request) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +38,7 @@ class controller final : public admin::service {
         mover::settings moving;
         std::chrono::milliseconds tick{1'000};
         std::chrono::milliseconds clean_every{60'000};
+        policy::duration clean_undone_after{60'000};
     };
 
     controller(config::model model,
@@ -98,6 +100,9 @@ class controller final : public admin::service {
     void move_ended(const order& ended);
     void tick_all(const std::stop_token& stop);
     void clean_up();
+    void clean_one(const placement::move_record& record);
+    bool is_due(const placement::move_record& record);
+    bool was_cleaned(const std::string& move);
     [[nodiscard]] policy::settings policy_of(const placement::tool_entry& entry) const;
 
     live_model model_;
@@ -117,7 +122,8 @@ class controller final : public admin::service {
     std::map<std::string, std::string> late_writes_;
     reload_figures reloads_;
     metrics::exposition exposition_;
-    std::mutex reloading_;  // one at a time
+    std::set<std::string> cleaned_;  // moves; the ticker's own
+    std::mutex reloading_;           // one at a time
     std::jthread ticker_;
 };
 

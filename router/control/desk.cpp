@@ -288,6 +288,10 @@ void desk::record(policy::decision made) {
         kept.body["id"] = *id;
         last_decision_ = std::to_string(*id);
     }
+    // The same record; its text is for people, and the log has names of its own for two keys.
+    kept.body["trigger"] = kept.body["event"];
+    for (const char* key : {"event", "at", "text"})
+        kept.body.erase(key);
     in_.log(made.alert ? severity::warning : severity::info, "decision", kept.body);
 }
 

@@ -48,10 +48,24 @@ const config::tool* find(const config::model& in, const std::string& name) {
 }
 
 void compare_tools(const config::model& now, const config::model& wanted, reload_plan& plan) {
-    for (const auto& tool : wanted.tools) {
+    // The first rule that matches wins, so only what comes behind all others can be added live.
+    const auto is_behind = [&](std::size_t index) {
+        if (index < now.tools.size()) return false;
+        return std::equal(now.tools.begin(),
+                          now.tools.end(),
+                          wanted.tools.begin(),
+                          [](const auto& a, const auto& b) { return a.name == b.name; });
+    };
+    for (std::size_t i = 0; i < wanted.tools.size(); ++i) {
+        const auto& tool = wanted.tools[i];
         const auto* before = find(now, tool.name);
         if (before == nullptr) {
-            plan.tools_added.push_back(tool);
+            const bool has_server = !tool.postgres || now.postgres.count(tool.postgres->server) > 0;
+            if (is_behind(i) && has_server) {
+                plan.tools_added.push_back(tool);
+            } else {
+                plan.needs_restart.push_back("tools." + tool.name);
+            }
         } else if (printed_tool(*before) != printed_tool(tool)) {
             plan.needs_restart.push_back("tools." + tool.name);
         }
@@ -111,6 +125,14 @@ json controller::reload() {
     }
     const auto plan = plan_reload(*model_.get(), read->value);
     model_.set(plan.next);
+    json added = json::array();
+    for (const auto& tool : plan.tools_added) {
+        added.push_back(tool.name);
+        if (const auto entry = in_.tools.add(tool)) {
+            open_desk(entry);
+            placer_.add(entry->name);
+        }
+    }
     for (const auto& each : desks())
         each->set_settings(policy_of(each->entry()));
     {
@@ -121,6 +143,7 @@ json controller::reload() {
     }
     const json out{{"ok", true},
                    {"policies_changed", plan.policies_changed},
+                   {"tools_added", std::move(added)},
                    {"needs_restart", plan.needs_restart},
                    {"hash", plan.next.hash}};
     in_.log(severity::info, "reloaded", out);

@@ -126,6 +126,10 @@ class tool_table {
     // `limit` bounds the tools that templates may make.
     explicit tool_table(const config::model& model, std::size_t template_tools_max = 2'000);
 
+    // A tool of a reloaded configuration, behind all others. nullptr: a template (its tools come
+    // with their clients), or the name is taken.
+    std::shared_ptr<tool_entry> add(const config::tool& settings);
+
     // First matching rule wins; nullptr: no tool.
     std::shared_ptr<tool_entry> resolve(const client_identity& who);
     [[nodiscard]] std::shared_ptr<tool_entry> find(const std::string& name) const;

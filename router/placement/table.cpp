@@ -126,9 +126,9 @@ std::shared_ptr<tool_entry> tool_table::make(const config::tool& settings) const
 std::shared_ptr<tool_entry> tool_table::resolve(const client_identity& who) {
     client_identity asked = who;
     if (asked.database.empty()) asked.database = asked.user;  // as PostgreSQL does
+    const std::lock_guard lock(mutex_);
     for (std::size_t rule = 0; rule < rules_.size(); ++rule) {
         if (!matches(rules_[rule].match, asked)) continue;
-        const std::lock_guard lock(mutex_);
         if (rules_[rule].is_template()) return from_template(rule, asked);
         const auto found = tools_.find(rules_[rule].name);
         return found == tools_.end() ? nullptr : found->second.entry;
@@ -156,6 +156,16 @@ std::shared_ptr<tool_entry> tool_table::from_template(std::size_t rule,
     if (on_new) on_new(*entry);
     tools_.emplace(settings->name, placed{rule, entry});
     ++template_tools_;
+    return entry;
+}
+
+std::shared_ptr<tool_entry> tool_table::add(const config::tool& settings) {
+    const std::lock_guard lock(mutex_);
+    if (tools_.count(settings.name) > 0) return nullptr;
+    rules_.push_back(settings);
+    if (settings.is_template()) return nullptr;
+    auto entry = make(settings);
+    tools_.emplace(settings.name, placed{rules_.size() - 1, entry});
     return entry;
 }
 
