@@ -93,6 +93,7 @@ settings plain(mode act_mode) {
     settings with = short_settings(act_mode);
     with.levers.shard = false;
     with.rails.moves_per_hour = 1'000'000;
+    with.rails.min_stay = duration{200'000};  // longer than the way back takes
     return with;
 }
 

@@ -121,6 +121,22 @@ TEST_CASE("proof needs k of n, the pooled rates, and ten seconds of agreeing win
     CHECK(prove_series("hhccccc", with, level::leave).standing == verdict::unknown);
 }
 
+TEST_CASE("enough hot windows are no proof while all of them together are calm") {
+    const settings with = short_settings();
+    auto all = series("hhchhch");
+    REQUIRE(prove(all, with, level::enter, latency, time_point{}, all.back().to).standing ==
+            verdict::hot);
+    for (window& w : all) {
+        if (judge(w, thresholds_of(with, level::enter, latency), level::enter) != verdict::calm)
+            continue;
+        w.acquires *= 100;  // nearly all of the load ran in the two calm windows
+        *w.commits *= 100;
+    }
+    const proof made = prove(all, with, level::enter, latency, time_point{}, all.back().to);
+    CHECK(made.hot == 5);
+    CHECK(made.standing == verdict::unknown);
+}
+
 TEST_CASE("proof is never shorter than ten seconds, whatever the file says") {
     settings with = short_settings();
     with.window.hot_of = 1;
