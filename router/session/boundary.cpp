@@ -10,7 +10,8 @@ passage session::implementation::begin(const client_frame& frame) {
         const auto why = *std::exchange(refusal_, std::nullopt);
         return refuse(frame, why);
     }
-    if (held_ || cancels_ > 0 || (inside_ && link_ != link_phase::ready)) return passage::wait;
+    const bool on_its_way = link_ != link_phase::ready && link_ != link_phase::none;
+    if (held_ || cancels_ > 0 || (inside_ && on_its_way)) return passage::wait;
     if (!inside_) {
         if (shutting_down_) {
             fatal(texts::shutdown());

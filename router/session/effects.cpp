@@ -77,6 +77,7 @@ void session::implementation::succeeded(const sql::statement& statement,
             state_.rollback();
         else
             commit_state();
+        committed_unready_ = committed_unready_ || (wrote_ && !tag.starts_with("ROLLBACK"));
         in_block_ = statement.chain;
     } else if (what == kind::rollback) {
         state_.rollback();

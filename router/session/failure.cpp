@@ -66,7 +66,7 @@ bool session::implementation::may_have_committed() const {
     bool block = in_block_;
     const bool engine = link_kind_ == policy::home_kind::engine;
     // The engine may commit each Execute by itself; PostgreSQL waits for the Sync.
-    if (engine && implicit_wrote_) return true;
+    if (committed_unready_ || (engine && implicit_wrote_)) return true;
     bool pending = implicit_wrote_;
     for (std::size_t i = 0; i < owed_.size(); ++i) {
         const auto& entry = owed_.at(i);

@@ -207,7 +207,7 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     if (!front.hidden() && front.what == owes::query) statements_.erase("");
     status_ = *status;
     in_block_ = status_ != wire::transaction_status::idle;
-    implicit_wrote_ = false;
+    implicit_wrote_ = committed_unready_ = false;
     copy_in_ = false;
     owed_.pop();
     if (!in_block_ && state_.has_pending()) commit_state();

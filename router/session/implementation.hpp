@@ -245,11 +245,12 @@ class session::implementation {
     int cancels_{0};
     owed_queue owed_;
     wire::transaction_status status_{wire::transaction_status::idle};
-    bool in_block_{false};        // as far as replies tell, also between two ReadyForQuery
-    bool unsynced_{false};        // extended messages sent since the last Sync
-    bool skipping_{false};        // the home skips to a Sync that the client has not sent yet
-    bool copy_in_{false};         // the home waits for CopyData
-    bool implicit_wrote_{false};  // an executed write waits for the Sync that commits it
+    bool in_block_{false};           // as far as replies tell, also between two ReadyForQuery
+    bool unsynced_{false};           // extended messages sent since the last Sync
+    bool skipping_{false};           // the home skips to a Sync that the client has not sent yet
+    bool copy_in_{false};            // the home waits for CopyData
+    bool committed_unready_{false};  // a COMMIT was done whose ReadyForQuery has not come
+    bool implicit_wrote_{false};     // an executed write waits for the Sync that commits it
     forecast forecast_{forecast::idle};
     int pipelined_{0};  // transactions sent in this pass through the gate
     bool wrote_{false}, conflict_{false}, unknown_{false};

@@ -45,6 +45,28 @@ TEST_CASE("a held transaction waits unread and goes on when released") {
     REQUIRE(s.env().inside == 0);
 }
 
+TEST_CASE("a held session whose link went meanwhile opens another when released") {
+    const bool switched = GENERATE(true, false);
+    script s(home_kind::engine);
+    s.logged_in();
+    s.env().next = admission::held;
+    s.client(query);
+    if (switched) {
+        switch_home(s);
+        s.machine->on_route_changed(s.now);
+        s.act();
+        REQUIRE(s.links_closed == 1);
+    } else {
+        s.link_lost();
+    }
+    s.released();
+    REQUIRE(s.opened.size() == 2);
+    s.link_open();
+    s.to_link();
+    s.greet();
+    REQUIRE(s.to_link() == query);
+}
+
 TEST_CASE("a held client is read up to the bound only") {
     bounds limits;
     limits.buffer_bytes = 1'000;
