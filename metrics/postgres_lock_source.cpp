@@ -82,6 +82,7 @@ class postgres_lock_source : public source {
             const auto us = number(row, 3);
             if (!pid || !since || !us) continue;
             const statement key{*pid, number(row, 1).value_or(0)};
+            if (still.contains(key)) continue;  // one statement waits for one thing at a time
             const auto before = waiting_.find(key);
             std::int64_t counted = 0;
             if (before == waiting_.end()) {

@@ -26,6 +26,29 @@ std::string stats() {
            row("twill_commit_total", "9") + row("twill_committed_lsn", "123") + complete();
 }
 
+// A port that nobody listens on and that no other process can take meanwhile.
+class bound_port {
+  public:
+    bound_port() : fd_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        auto* raw = reinterpret_cast<sockaddr*>(&at);
+        REQUIRE(bind(fd_, raw, size) == 0);
+        REQUIRE(getsockname(fd_, raw, &size) == 0);
+        number_ = ntohs(at.sin_port);
+    }
+    ~bound_port() { close(fd_); }
+    bound_port(const bound_port&) = delete;
+    bound_port& operator=(const bound_port&) = delete;
+    [[nodiscard]] std::uint16_t number() const { return number_; }
+
+  private:
+    int fd_;
+    std::uint16_t number_{};
+};
+
 // What a reading must never exceed by much, however the other side behaves.
 template <class F>
 auto within(milliseconds most, F read) {
@@ -146,11 +169,8 @@ TEST_CASE("an error reply is refused, a nonsense reply is an error, rows without
 }
 
 TEST_CASE("nobody listens, no such name") {
-    std::uint16_t port = 0;
-    {
-        fake_server gone{[](int) { return std::string{}; }};
-        port = gone.port();
-    }
+    const bound_port held;
+    const auto port = held.number();
     auto s = make_twill_source(target(port));
     const auto got = s->read(clock_now, milliseconds{5'000});
     REQUIRE_FALSE(got);
