@@ -117,7 +117,7 @@ std::string shape_sql(const std::string& schema) {
     return fmt::format(
         R"(/* hotlane: shape */ SELECT md5(coalesce(string_agg(x, '|' ORDER BY x), '')) FROM (
   SELECT 'c ' || c.relname || ' ' || a.attnum || ' ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
-         || ' ' || a.attnotnull || a.attidentity || a.attgenerated
+         || ' ' || a.attnotnull::text || a.attidentity::text || a.attgenerated::text
          || coalesce(pg_get_expr(d.adbin, d.adrelid), '') AS x
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
