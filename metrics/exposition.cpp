@@ -140,11 +140,12 @@ class writer {
         single(names::tools_not_exported, wide(all_.tools.size() - tools_.size()));
         single(names::client_connections, wide(all_.client_connections));
         single(names::client_connections_total, wide(all_.client_connections_total));
+        auto hits = all_.limit_hits;
+        for (const auto name : limit_names)
+            hits.try_emplace(std::string{name}, 0);
         family limits{names::limit_hits};
-        for (const auto name : limit_names) {
-            const auto hits = all_.limit_hits.find(name);
-            limits.add({name}, hits == all_.limit_hits.end() ? 0.0 : wide(hits->second));
-        }
+        for (const auto& [name, n] : hits)
+            limits.add({name}, wide(n));
         out_.push_back(limits.take());
         single(names::log_suppressed, wide(all_.log_suppressed));
         single(names::config_ok, all_.config_ok ? 1 : 0);

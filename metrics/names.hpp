@@ -103,18 +103,23 @@ inline constexpr std::size_t tools_exported_max = 200;
 inline constexpr std::array hold_edges{
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0};
 
-// Label values of limit: the members of config::limits.
+// Label values of limit that are exported from the start: the members of config::limits without
+// their unit, and bounds of the process. A name that is not here is exported once it was hit.
 inline constexpr std::array limit_names{std::string_view{"client_connections"},
                                         std::string_view{"clients_before_login"},
                                         std::string_view{"login_timeout"},
                                         std::string_view{"connect_timeout"},
+                                        std::string_view{"connect_try_timeout"},
                                         std::string_view{"buffer"},
                                         std::string_view{"parsed_message"},
                                         std::string_view{"held_clients"},
                                         std::string_view{"held"},
+                                        std::string_view{"hold_max"},
                                         std::string_view{"statements_per_client"},
                                         std::string_view{"parameters_per_client"},
-                                        std::string_view{"cancel_in_flight"}};
+                                        std::string_view{"cancel_in_flight"},
+                                        std::string_view{"open_files"},
+                                        std::string_view{"other"}};
 
 // Label values of outcome of hotlane_moves_total.
 inline constexpr std::array move_outcomes{

@@ -107,7 +107,9 @@ TEST_CASE("known series start at zero, unknown values are absent") {
     tool_snapshot t;
     t.tool = "new";
     s.tools = {t};
+    s.limit_hits["a_new_bound"] = 3;
     const auto text = text_of(s);
+    CHECK(has(text, "hotlane_limit_hits_total{limit=\"a_new_bound\"} 3"));
     CHECK(has(text, "hotlane_moves_total{tool=\"new\",to=\"engine\",outcome=\"undone\"} 0"));
     CHECK(has(text, "hotlane_limit_hits_total{limit=\"held_clients\"} 0"));
     CHECK(has(text, "hotlane_fence_left{tool=\"new\"} 0"));
