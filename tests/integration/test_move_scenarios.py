@@ -91,7 +91,7 @@ SCHEMAS = {
                   ["INSERT INTO p VALUES (1, 'x', 1), (1, 'y', 1), (2, 'x', 2)"], ["SELECT * FROM p ORDER BY a, b"]),
     "empty": (["CREATE TABLE e (id INTEGER PRIMARY KEY)"], [], ["SELECT * FROM e"]),
     "no_key": (["CREATE TABLE n (a TEXT, b INTEGER)"],
-               ["INSERT INTO n VALUES ('d', 1), ('d', 1), (NULL, NULL)"], ["SELECT * FROM n ORDER BY b"]),
+               ["INSERT INTO n VALUES ('d', 1), ('d', 1), (NULL, NULL)"], ["SELECT * FROM n ORDER BY b IS NULL, b"]),
     "reals": (["CREATE TABLE r (id INTEGER PRIMARY KEY, v REAL)"],
               ["INSERT INTO r VALUES (1, 0.1), (2, 1e308), (3, 5), (4, -2.5e-300), (5, 0.30000000000000004), (6, -0.0)"],
               ["SELECT * FROM r ORDER BY id"]),
@@ -152,7 +152,8 @@ def test_constraints_are_enforced_at_both_homes(servers):
                     "INSERT INTO p VALUES (1, 'x', 7)", "INSERT INTO p VALUES (9, 'x', 1)"):
             assert not accepts(run, bad), (home, bad)
         run("INSERT INTO k (n) VALUES (5)")
-    assert m.postgres("SELECT id FROM k ORDER BY id") == [(1,), (2,), (3,), (4,)]
+    ids = [r[0] for r in m.postgres("SELECT id FROM k ORDER BY id")]
+    assert len(ids) == len(set(ids)) == 4  # a refused row may cost PostgreSQL a number, never two rows one
 
 
 def test_a_table_made_on_postgres_goes_back_too(servers):
