@@ -159,15 +159,15 @@ class Hotlane:
         self.log = self.folder / f"hotlane{self.starts}.log"
         self.process = Process([program("hotlane"), "run", "--config", str(self.config_path)], self.log, env)
         if wait_ready:
-            wait_until(lambda: self._accepts(), 30, "hotlane accepts clients")
+            wait_until(lambda: self._accepts(), 30, "hotlane is ready")
         return self
 
     def _accepts(self) -> bool:
         if not self.process.alive():
             raise RuntimeError("hotlane ended: " + self.process.output()[-3000:])
-        import socket
-        with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-            return True
+        import urllib.request
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/readyz", timeout=2) as answer:
+            return answer.status == 200
 
     def dsn(self, database: str, user="app") -> str:
         return f"host=127.0.0.1 port={self.port} dbname={database} user={user} connect_timeout=10"
