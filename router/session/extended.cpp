@@ -7,8 +7,6 @@
 namespace hotlane::session {
 namespace {
 
-// All statements of one client together; a count alone would not bound memory.
-constexpr std::size_t statement_bytes_max = 4 * 1024 * 1024;
 // No client can have prepared this; binding it makes the home fail the batch in its own way.
 constexpr std::string_view nobodys_statement = "hotlane: result type changed";
 

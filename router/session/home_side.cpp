@@ -186,17 +186,23 @@ void session::implementation::note_description(char tag, std::string_view body) 
     const bool describes =
         front.what == owes::describe_statement || front.what == owes::describe_portal;
     if (!describes || !front.statement) return;
+    auto& statement = *front.statement;
+    const auto before = statement.bytes();
     if (tag == parameter_description) {
         if (auto types = wire::decode_parameter_description(body))
-            front.statement->told_parameters = std::move(*types);
-        return;
+            statement.told_parameters = std::move(*types);
+    } else {
+        auto& told = statement.told_columns.emplace();
+        if (const auto columns = wire::decode_row_description(body); columns && tag != no_data)
+            for (const auto& column : *columns)
+                told.push_back(column.type);
     }
-    auto& told = front.statement->told_columns;
-    told.emplace();
-    if (tag == no_data) return;
-    if (const auto columns = wire::decode_row_description(body))
-        for (const auto& column : *columns)
-            told->push_back(column.type);
+    statements_.grew(statement, before);
+    if (statements_.bytes() > statement_bytes_max) {
+        env_.count_limit_hit("statements_per_client");
+        state_.pin_now(pin::other);
+        statements_.erase(statement.name);
+    }
 }
 
 void session::implementation::take_ready(std::string_view body, std::string_view whole) {

@@ -279,5 +279,7 @@ inline constexpr std::size_t owed_max = 65'536;  // replies outstanding before t
 inline constexpr std::size_t small_message_max = 10'000;  // PostgreSQL's PQ_SMALL_MESSAGE_LIMIT
 inline constexpr std::size_t sample_bytes_max = 1'000;
 inline constexpr std::size_t portals_max = 1'000;
+// All statements of one client together; a count alone would not bound memory.
+inline constexpr std::size_t statement_bytes_max = 4 * 1024 * 1024;
 
 }  // namespace hotlane::session

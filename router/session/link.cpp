@@ -13,6 +13,7 @@ namespace {
 constexpr milliseconds retry_gap{100};
 constexpr std::uint32_t login_message_max = 64 * 1024;
 constexpr std::size_t statuses_max = 200;
+constexpr std::size_t status_bytes_max = 8 * 1024;
 
 constexpr std::uint32_t auth_ok = 0, auth_sasl = 10, auth_sasl_continue = 11, auth_sasl_final = 12;
 
@@ -103,7 +104,9 @@ bool session::implementation::login_message(char tag, std::string_view body) {
             return true;  // we asked for 3.0; the client was answered by us
         case wire::tag_b::parameter_status: {
             const auto status = wire::decode_parameter_status(body);
-            if (!status || !login_done_ || link_status_.size() >= statuses_max) break;
+            if (!status || !login_done_ || link_status_.size() >= statuses_max ||
+                body.size() > status_bytes_max)
+                break;
             link_status_.emplace_back(status->name, status->value);
             return true;
         }

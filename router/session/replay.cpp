@@ -9,6 +9,8 @@ namespace hotlane::session {
 namespace {
 
 constexpr std::size_t told_statuses_max = 200;
+constexpr std::size_t status_bytes_max = 8 * 1024;
+constexpr std::size_t kept_error_max = 8 * 1024;  // one for each statement
 
 owed hidden(owes what, std::shared_ptr<prepared> statement = nullptr) {
     owed entry;
@@ -52,7 +54,10 @@ void session::implementation::replay_reply(char tag, std::string_view body) {
     if (!statement) return;
     if (tag == wire::tag_b::error) {
         auto kept = std::make_shared<std::string>();
-        wire::append_bytes(*kept, tag, body);
+        if (body.size() <= kept_error_max)
+            wire::append_bytes(*kept, tag, body);
+        else
+            texts::append(*kept, texts::severity::error, texts::result_type_changed());
         statement->refused = std::move(kept);
     } else if (tag == wire::tag_b::no_data) {
         statement->result_changed = !statement->told_columns->empty();
@@ -70,6 +75,7 @@ void session::implementation::replay_reply(char tag, std::string_view body) {
 }
 
 void session::implementation::note_status(std::string_view name, std::string_view value) {
+    if (name.size() + value.size() > status_bytes_max) return;
     const auto known = std::find_if(told_status_.begin(), told_status_.end(), [&](const auto& one) {
         return one.first == name;
     });

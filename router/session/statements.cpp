@@ -56,6 +56,12 @@ void statement_memory::erase(std::string_view name) {
     named_.erase(found);
 }
 
+void statement_memory::grew(const prepared& statement, std::size_t bytes_before) {
+    const auto found = named_.find(statement.name);
+    if (found != named_.end() && found->second.get() == &statement)
+        bytes_ = bytes_ - bytes_before + statement.bytes();
+}
+
 void statement_memory::clear() {
     unnamed_.reset();
     named_.clear();

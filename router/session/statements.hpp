@@ -29,7 +29,9 @@ struct prepared {
     std::shared_ptr<const std::string> refused;  // ErrorResponse with which this home refused it
 
     [[nodiscard]] std::size_t bytes() const noexcept {
-        return sizeof(prepared) + name.size() + sql.size() + types.size() * 4;
+        const auto told = (told_parameters ? told_parameters->size() : 0) +
+                          (told_columns ? told_columns->size() : 0);
+        return sizeof(prepared) + name.size() + sql.size() + (types.size() + told) * 4;
     }
 };
 
@@ -52,6 +54,8 @@ class statement_memory {
     [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
     [[nodiscard]] std::size_t size() const noexcept { return named_.size(); }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    // One that is kept has grown by what the client was told of it.
+    void grew(const prepared& statement, std::size_t bytes_before);
     [[nodiscard]] std::vector<pointer> all() const;  // the unnamed one last
 
     // A record to fill for a Parse of the unnamed statement, of the memory of an earlier one where

@@ -30,12 +30,17 @@ std::string_view to_string(pin reason) noexcept {
 }
 
 void tracked_state::note(pending_change change) {
-    if (pending_.size() >= pending_max) {
+    const auto bytes = change.name.size() + change.sql.size();
+    const bool long_parameter =
+        change.what == pending_change::kind::set && bytes > parameter_bytes_max;
+    if (pending_.size() >= pending_max || pending_bytes_ + bytes > pending_bytes_max ||
+        long_parameter) {
         // What is not remembered cannot be restored elsewhere.
         pin_now(pin::other);
         hit_limit_ = true;
         return;
     }
+    pending_bytes_ += bytes;
     pending_.push_back(std::move(change));
 }
 
@@ -67,7 +72,7 @@ void tracked_state::rollback_to(std::string_view savepoint) {
 void tracked_state::commit(std::vector<std::string>& ddl) {
     for (auto& change : pending_)
         apply(change, ddl);
-    pending_.clear();
+    rollback();  // nothing is pending any more
 }
 
 void tracked_state::apply(pending_change& change, std::vector<std::string>& ddl) {

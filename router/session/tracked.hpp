@@ -41,7 +41,10 @@ class tracked_state {
     void rollback_to(std::string_view savepoint);
     // The end of the transaction. `ddl` receives the DDL that is now in force.
     void commit(std::vector<std::string>& ddl);
-    void rollback() noexcept { pending_.clear(); }
+    void rollback() noexcept {
+        pending_.clear();
+        pending_bytes_ = 0;
+    }
     [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
 
     // What no rollback undoes.
@@ -65,11 +68,14 @@ class tracked_state {
     std::size_t find_savepoint(std::string_view name) const noexcept;
 
     static constexpr std::size_t pending_max = 10'000;
+    static constexpr std::size_t pending_bytes_max = 4 * 1024 * 1024;
+    static constexpr std::size_t parameter_bytes_max = 16 * 1024;
     static constexpr std::size_t none_found = static_cast<std::size_t>(-1);
 
     std::size_t parameters_max_;
     std::vector<std::pair<std::string, std::string>> parameters_;
     std::vector<pending_change> pending_;
+    std::size_t pending_bytes_{0};  // of their texts, since the transaction began
     std::uint32_t pins_{0};
     bool hit_limit_{false};
 };

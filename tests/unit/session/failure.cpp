@@ -264,3 +264,21 @@ TEST_CASE("a Parse that failed is not remembered, a Close that was skipped is ta
     s.greet();
     REQUIRE(s.to_link() == f::parse("a", "SELECT 1") + f::sync());
 }
+
+TEST_CASE("what a home or a client makes a session remember is bounded") {
+    script s(home_kind::engine);
+    s.logged_in();
+    // A hostile home describes every statement with very many parameters.
+    for (int i = 0; i < 40 && s.machine->pinned() == pin::none; ++i) {
+        const auto name = "s" + std::to_string(i);
+        s.client(f::parse(name, "SELECT 1") + f::describe(name) + f::sync());
+        s.home(b::parsed() + b::parameters(std::vector<std::uint32_t>(60'000, 20)) + b::no_data() +
+               b::ready());
+    }
+    REQUIRE(s.machine->pinned() == pin::other);
+    script t(home_kind::engine);
+    t.logged_in();
+    t.client(f::query("SET a.b = '" + std::string(100'000, 'x') + "'"));
+    t.home(b::complete("SET") + b::ready());
+    REQUIRE(t.machine->pinned() == pin::other);
+}
