@@ -101,9 +101,9 @@ struct bench {
                  const std::lock_guard lock(mutex);
                  log.push_back({std::string(event), fields});
              },
-             world()} {}
+             fakes()} {}
 
-    world world() {
+    control::world fakes() {
         control::world w;
         w.recover = [this](placement::tool_entry& entry, move::surroundings&) {
             ++recovers[0];
