@@ -64,10 +64,15 @@ answer<void> take_step(home_link& engine,
             return create_placeholder(engine, n.spare);
         case name_step::seal_stray:
             return seal_strays(engine, catalog, job, i);
-        case name_step::clear_ours:
-            return rename_table(engine, n.real, n.spare);
-        case name_step::clear_stray:
-            return clear_stray(engine, job, i, what_stands(catalog, n.real) == stands::data);
+        case name_step::clear_ours: {
+            const auto cleared = rename_table(engine, n.real, n.spare);
+            return cleared ? rename_table(engine, n.kept, n.real) : cleared;
+        }
+        case name_step::clear_stray: {
+            const bool is_data = what_stands(catalog, n.real) == stands::data;
+            const auto cleared = clear_stray(engine, job, i, is_data);
+            return cleared ? rename_table(engine, n.kept, n.real) : cleared;
+        }
         case name_step::bring_data:
             return rename_table(engine, n.kept, n.real);
         case name_step::done:
@@ -110,27 +115,30 @@ answer<void> settle(home_link& engine, names_job& job, const direction& way) {
 
 }  // namespace
 
+namespace {
+
+// The data stands aside. All names that a late rename could lead to are taken first, so that the
+// moment in which the real name is free is one statement long.
+name_step next_with_data_aside(const name_view& v) noexcept {
+    if (!v.strays_taken) return name_step::seal_stray;
+    if (v.real == stands::ours && v.spare == stands::nothing) return name_step::clear_ours;
+    if (v.spare == stands::nothing) return name_step::seal_spare;
+    return v.real == stands::nothing ? name_step::bring_data : name_step::clear_stray;
+}
+
+}  // namespace
+
 name_step next_undo_step(const name_view& v) noexcept {
     // Nobody knows yet whether t -> f happened: taking the name decides it.
     if (v.kept == stands::nothing) return name_step::seal_away;
     if (v.kept == stands::ours)  // the data never left, or is back already
         return v.real == stands::data ? name_step::done : name_step::lost;
-    if (v.real == stands::data) return name_step::clear_stray;
-    if (v.real == stands::ours)
-        return v.spare == stands::nothing ? name_step::clear_ours : name_step::clear_stray;
-    if (v.spare == stands::nothing) return name_step::seal_spare;
-    if (!v.strays_taken) return name_step::seal_stray;
-    return name_step::bring_data;
+    return next_with_data_aside(v);
 }
 
 name_step next_open_step(const name_view& v) noexcept {
     if (v.kept != stands::data) return v.real == stands::data ? name_step::done : name_step::lost;
-    if (v.real == stands::data) return name_step::clear_stray;
-    if (v.real == stands::ours)
-        return v.spare == stands::nothing ? name_step::clear_ours : name_step::clear_stray;
-    if (v.spare == stands::nothing) return name_step::seal_spare;
-    if (!v.strays_taken) return name_step::seal_stray;
-    return name_step::bring_data;
+    return next_with_data_aside(v);
 }
 
 answer<void> undo_fence(home_link& engine, names_job& job) {

@@ -41,8 +41,8 @@ enum class name_step : std::uint8_t {
     seal_away,    // take the name f (undo) or d (open)
     seal_spare,   // take the name x
     seal_stray,   // take the stray names in use
-    clear_ours,   // t -> x (undo) or t -> d (open)
-    clear_stray,  // t -> the next stray name
+    clear_ours,   // t -> x (undo) or t -> d (open), and at once bring_data
+    clear_stray,  // t -> the next stray name, and at once bring_data
     bring_data,   // f -> t (undo) or staged -> t (open)
     lost          // the data is nowhere
 };

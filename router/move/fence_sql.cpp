@@ -28,8 +28,8 @@ BEGIN
                      TG_TABLE_NAME, TG_ARGV[0], TG_ARGV[1]),
     HINT = 'Connect through hotlane; it knows where the tool lives.';
 END $f$;
-CREATE OR REPLACE FUNCTION hotlane.refuse_read(tool text, move text) RETURNS boolean
-LANGUAGE plpgsql VOLATILE AS $f$
+CREATE OR REPLACE FUNCTION hotlane.refuse_read(tool text, move text) RETURNS SETOF boolean
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $f$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '55000',
     MESSAGE = format('tool %s has left this server (move %s)', tool, move),
@@ -52,7 +52,8 @@ BEGIN
                         AND d.objid = c.oid AND d.deptype = 'e')
         AND coalesce(obj_description(c.oid, 'pg_class'), '') NOT LIKE 'hotlane fence %'
       ORDER BY c.relkind, c.relname LOOP
-    SELECT string_agg(format('NULL::%s AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', '
+    -- Rows come from the raising function, so that no condition can be decided without calling it.
+    SELECT string_agg(format('CASE WHEN refused THEN NULL::%s END AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', '
                       ORDER BY a.attnum) INTO cols
       FROM pg_attribute a WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped;
     IF r.relkind = 'r' THEN
@@ -63,9 +64,12 @@ BEGIN
     ELSE
       EXECUTE format('ALTER VIEW %I.%I SET SCHEMA %I', s, r.relname, f);
     END IF;
-    EXECUTE format('CREATE VIEW %I.%I AS SELECT %s WHERE hotlane.refuse_read(%L, %L)', s, r.relname, cols, t, m);
+    EXECUTE format('CREATE VIEW %I.%I AS SELECT %s FROM hotlane.refuse_read(%L, %L) AS refused',
+                   s, r.relname, cols, t, m);
     EXECUTE format('CREATE TRIGGER hotlane_fence INSTEAD OF INSERT OR UPDATE OR DELETE ON %I.%I '
                    'FOR EACH ROW EXECUTE FUNCTION hotlane.refuse_write(%L, %L)', s, r.relname, t, m);
+    EXECUTE format('CREATE TRIGGER hotlane_fence_all BEFORE INSERT OR UPDATE OR DELETE ON %I.%I '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION hotlane.refuse_write(%L, %L)', s, r.relname, t, m);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I.%I TO PUBLIC', s, r.relname);
     EXECUTE format('COMMENT ON VIEW %I.%I IS %L', s, r.relname, 'hotlane fence ' || m);
   END LOOP;

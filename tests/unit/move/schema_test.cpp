@@ -129,6 +129,9 @@ TEST_CASE("the next step for a name, row by row") {
         {{S::ours, S::data, S::ours, true}, name_step::clear_stray, name_step::clear_stray},
         {{S::data, S::data, S::ours, true}, name_step::clear_stray, name_step::clear_stray},
         {{S::ours, S::ours, S::nothing, true}, name_step::lost, name_step::lost},
+        {{S::ours, S::data, S::nothing, false}, name_step::seal_stray, name_step::seal_stray},
+        {{S::data, S::data, S::nothing, true}, name_step::seal_spare, name_step::seal_spare},
+        {{S::data, S::data, S::ours, false}, name_step::seal_stray, name_step::seal_stray},
         {{S::nothing, S::nothing, S::nothing, true}, name_step::seal_away, name_step::lost},
     };
     for (const auto& l : lines) {

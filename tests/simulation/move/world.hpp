@@ -1,0 +1,96 @@
+// Both homes, the store, the bystanders who go round hotlane, and the processes that come and go.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "postgres.hpp"
+#include "router/move/job.hpp"
+#include "router/placement/route.hpp"
+
+namespace sim {
+
+// The store's promise without a file.
+class memory_store final : public hotlane::placement::store {
+  public:
+    template <typename V>
+    using stored = hotlane::placement::stored<V>;
+    using placement_record = hotlane::placement::placement_record;
+    using move_record = hotlane::placement::move_record;
+    using decision_record = hotlane::placement::decision_record;
+
+    stored<std::vector<placement_record>> placements() override;
+    stored<std::optional<placement_record>> placement(const std::string& tool) override;
+    stored<bool> put_placement(const placement_record& record) override;
+    stored<void> put_move(const move_record& record) override;
+    stored<std::optional<move_record>> move(const std::string& id) override;
+    stored<std::vector<move_record>> unfinished_moves() override;
+    stored<std::vector<move_record>> recent_moves(std::size_t limit) override;
+    stored<std::uint64_t> add_decision(const decision_record&) override { return 1U; }
+    stored<std::vector<decision_record>> decisions(const std::string&, std::size_t) override {
+        return std::vector<decision_record>{};
+    }
+    stored<void> add_ddl(const std::string&, const std::string&) override { return {}; }
+    stored<std::vector<std::string>> ddl(const std::string&) override {
+        return std::vector<std::string>{};
+    }
+    stored<void> put_document(const std::string&,
+                              const std::string&,
+                              const nlohmann::json&) override {
+        return {};
+    }
+    stored<std::optional<nlohmann::json>> document(const std::string&,
+                                                   const std::string&) override {
+        return std::optional<nlohmann::json>{};
+    }
+    void forget() { placements_.clear(), moves_.clear(); }
+
+  private:
+    std::map<std::string, placement_record> placements_;
+    std::map<std::string, move_record> moves_;
+};
+
+struct world {
+    engine at_engine;
+    postgres at_postgres;
+    memory_store store;
+    hotlane::config::model model;
+    std::uint64_t ids{1};
+    // One in so many probes an application runs CREATE TABLE IF NOT EXISTS (0: none does), by a
+    // fixed seed. One that did before every statement could keep a name from its owner for ever.
+    std::uint32_t bystanders_make_tables{0};
+    bool made_tables{false};
+    std::uint32_t chance{1};
+
+    int next_key{1};
+    std::vector<std::string> accepted;  // keys that some home took
+    bool both_accepted{false};
+
+    world();
+    // Each home is asked once to take a row, from outside.
+    std::vector<hotlane::policy::home_kind> probe();
+    // Rows of t at a home; strays are rows that were renamed aside with an alarm.
+    [[nodiscard]] std::vector<std::string> rows_at(hotlane::policy::home_kind home);
+    [[nodiscard]] std::vector<std::string> strays();
+};
+
+// One life of hotlane's control plane.
+struct process {
+    world& w;
+    script steps;
+    hotlane::placement::tool_table tools;
+    std::shared_ptr<hotlane::placement::tool_entry> tool;
+    hotlane::move::surroundings around;
+    std::unique_ptr<hotlane::move::connector> homes;
+    hotlane::move::context with;
+
+    explicit process(world& in);
+    // False: killed on the way.
+    bool move(hotlane::policy::home_kind to, hotlane::move::report* out = nullptr);
+    bool recover(bool* known);
+};
+
+}  // namespace sim
