@@ -14,11 +14,11 @@ ENGINE_WRITES = [
     "DELETE FROM events WHERE writer = -1",
 ]
 POSTGRES_WRITES = ENGINE_WRITES + [
-    "INSERT INTO events_view (id, writer, n) VALUES ({n}, 0, {n})",
-    "SELECT bump_counter()",
+    "INSERT INTO probe.events_view (id, writer, n) VALUES ({n}, 0, {n})",
+    "SELECT probe.bump_counter()",
     "TRUNCATE counter",
 ]
-READS = ["SELECT n FROM counter WHERE id = 1", "SELECT id, writer, n FROM events"]
+READS = ["SELECT n FROM counter WHERE id = 1", "SELECT id, writer, n FROM events", "SELECT n FROM events WHERE id = 1"]
 
 
 class Probe:
@@ -30,6 +30,7 @@ class Probe:
         self.inserted: list[int] = []
         self.increments = 0
         self.reads: list[str] = []
+        self.silent: list[str] = []   # said yes and did nothing: the worst answer of a fence
         self.unreachable: str | None = None
 
 
@@ -73,7 +74,9 @@ def _one(c, result: Probe, template: str):
     result.accepted.append(sql)
     if "{n}" in template:
         result.inserted.append(n)
-    if sql.startswith("UPDATE counter") or "bump_counter" in sql:
+    if sql.startswith("UPDATE counter") and cursor.rowcount == 0:
+        result.silent.append(sql)
+    elif sql.startswith("UPDATE counter") or "bump_counter" in sql:
         result.increments += 1
 
 
