@@ -126,10 +126,17 @@ session::admission surroundings::enter(std::uint64_t queued_bytes) {
     }
     // The work guard keeps the io_context running until the wake, which may come on a thread that
     // is in the middle of release() while the connection ends here.
-    auto guard = std::make_shared<asio::executor_work_guard<executor>>(io_.get_executor());
-    auto on_open = [this, self = owner_.lock(), guard, serial = ++wait_serial_](
-                       placement::wake_reason reason) {
-        asio::post(io_, [this, self, guard, serial, reason] { woken(serial, reason); });
+    auto on_open = [this,
+                    self = owner_.lock(),
+                    guard =
+                        std::make_shared<asio::executor_work_guard<executor>>(io_.get_executor()),
+                    serial = ++wait_serial_](placement::wake_reason reason) mutable {
+        // Called once, on the thread that releases: nothing of the connection may stay behind
+        // there, or its last owner would be on the wrong thread.
+        auto deliver = [this, self = std::move(self), guard = std::move(guard), serial, reason] {
+            woken(serial, reason);
+        };
+        asio::post(io_, std::move(deliver));
     };
     switch (gate.wait(queued_bytes, std::move(on_open), ticket_)) {
         case placement::entered::yes:
