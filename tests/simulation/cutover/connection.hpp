@@ -98,21 +98,23 @@ class connection : public std::enable_shared_from_this<connection> {
             }
             auto fresh = std::make_shared<link>(self->all_.route.kind);
             self->link_ = fresh;
-            fresh->store.on_commit = [self, raw = fresh.get()](int row) {
-                self->committed(*raw, row);
-            };
+            fresh->store.on_commit =
+                [&all = self->all_, weak = std::weak_ptr(self), raw = fresh.get()](int row) {
+                    const auto owner = weak.lock();
+                    committed(all, *raw, row, owner && !owner->over_);
+                };
             self->event([&](session::session& s) { s.on_link_open(self->all_.clock()); });
         });
     }
 
     // A row becomes durable at the home of this link.
-    void committed(link& from, int row) {
-        const bool old = from.kind != all_.route.kind || all_.fenced;
+    static void committed(world& all, const link& from, int row, bool session_lives) {
+        const bool old = from.kind != all.route.kind || all.fenced;
         if (old) {
-            if (!from.abandoned && !over_) ++all_.violations;
+            if (!from.abandoned && session_lives) ++all.violations;
             return;  // the fence refuses it
         }
-        all_.stores[from.kind].rows.push_back(row);
+        all.stores[from.kind].rows.push_back(row);
     }
 
     void abandon() {

@@ -33,11 +33,12 @@ class client : public std::enable_shared_from_this<client> {
         const auto serial = ++serial_;
         connection_ = std::make_shared<connection>(
             all_,
-            [self = shared_from_this(), serial](std::string_view bytes) {
-                if (self->serial_ == serial) self->receive(bytes);
+            [weak = weak_from_this(), serial](std::string_view bytes) {
+                if (const auto self = weak.lock(); self && self->serial_ == serial)
+                    self->receive(bytes);
             },
-            [self = shared_from_this(), serial] {
-                if (self->serial_ == serial) self->gone("");
+            [weak = weak_from_this(), serial] {
+                if (const auto self = weak.lock(); self && self->serial_ == serial) self->gone("");
             });
         connection_->start();
         connection_->client(f::startup());
@@ -185,7 +186,7 @@ class client : public std::enable_shared_from_this<client> {
         if (failed_) {
             if (one.text == "kept") prepared_ = false;
             plan_.clear();
-            close_rows(all_.book.refused);
+            close_rows(code_ == "08007" ? all_.book.unknown : all_.book.refused);
             if (status != 'I') plan_ = {{f::query("ROLLBACK"), {}}};
         }
         failed_ = false;
