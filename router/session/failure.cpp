@@ -18,14 +18,67 @@ void session::implementation::link_lost(std::string_view why) {
         return;
     }
     if (begun_) {
-        fatal(may_have_committed() ? texts::lost_outcome_unknown()
-                                   : texts::lost_nothing_committed());
+        const auto news =
+            may_have_committed() ? texts::lost_outcome_unknown() : texts::lost_nothing_committed();
+        if (!answer_loss(news)) fatal(news);
         return;
     }
     // Idle: nobody need know, unless what the link held is gone with it.
     drop_link(false);
     if (const auto reason = state_.pinned(); reason != pin::none)
         fatal(texts::pinned_link_lost(tool_.name, to_string(reason)));
+}
+
+// A loss that can be told in the place of the one reply that is owed: an error, ReadyForQuery, and
+// the session goes on over another link. Drivers lose the SQLSTATE of a connection that closes
+// (libpq reports the end of the stream instead), and 08007 is worth nothing unread.
+// False: several replies are owed, one has come in part, or the link held state that is gone with
+// it; then only the end of the connection is unambiguous.
+bool session::implementation::answer_loss(const refusal& why) {
+    const bool mid_message = link_rest_ > 0 && !link_swallows_;
+    if (phase_ != phase::relaying || state_.pinned() != pin::none || mid_message || client_eof_ ||
+        shutting_down_ || skipping_)
+        return false;
+    std::size_t ends = 0;
+    bool open_batch = unsynced_;
+    for (std::size_t i = 0; i < owed_.size(); ++i) {
+        const auto what = owed_.at(i).what;
+        if (owed_.at(i).hidden() || what == owes::copy_end) continue;
+        const bool end = what == owes::query || what == owes::sync || what == owes::function_call;
+        ends += end ? 1 : 0;
+        if (!end && i + 1 == owed_.size()) open_batch = true;
+    }
+    if (ends > 1 || (ends == 1 && open_batch)) return false;
+    forget_transaction();
+    client_discards_ = client_rest_ > 0;
+    if (ends == 0 && !open_batch) {
+        refusal_ = why;  // in a block, waiting for the client: its next message is answered so
+    } else {
+        auto& out = to_client_.out();
+        texts::append(out, texts::severity::error, why);
+        if (ends == 1)
+            wire::append_ready(out, wire::transaction_status::idle);
+        else
+            refusing_ = true;
+    }
+    unknown_ = unknown_ || why.sqlstate == "08007";
+    ++errors_;
+    act(disarm{timer::pinned});
+    leave_gate();
+    return true;
+}
+
+// What was sent and not answered is as if it had never been said.
+void session::implementation::forget_transaction() {
+    statements_.forget_sent();
+    drop_link(false);
+    status_ = wire::transaction_status::idle;
+    in_block_ = unsynced_ = skipping_ = copy_in_ = implicit_wrote_ = level_in_flight_ = false;
+    forecast_ = forecast::idle;
+    state_.rollback();
+    ddl_.clear();
+    portals_.clear();
+    unnamed_portal_.reset();
 }
 
 void session::implementation::broken_home(std::string_view why) {

@@ -188,6 +188,8 @@ class session::implementation {
 
     // ---- failure.cpp ----
     void link_lost(std::string_view why);
+    bool answer_loss(const refusal& why);
+    void forget_transaction();
     void broken_home(std::string_view why);
     void fatal(const refusal& why);
     void end(bool polite_to_link = false);

@@ -159,6 +159,7 @@ void session::on_link_bytes(std::string_view bytes, time_point now) {
 void session::on_link_lost(std::string_view why, time_point now) {
     self_->now_ = now;
     self_->link_lost(why);
+    self_->after_home();  // what the client has sent meanwhile begins a new transaction
 }
 void session::on_released(time_point now) {
     self_->now_ = now;

@@ -5,6 +5,7 @@ to its journal; "Nr": the statement is sent, and the reply is never read. N grow
 through. At each point: never do two homes accept, the ledger is exact, the tool serves again.
 """
 import os
+import re
 
 import psycopg
 import pytest
@@ -82,8 +83,21 @@ def check_all(bench, expected, point):
     with bench.hotlane.connect("shop") as c:
         found = {row[0] for row in c.execute("SELECT id FROM events").fetchall()}
         counter = c.execute("SELECT n FROM counter WHERE id = 1").fetchone()[0]
+    found |= set_aside(bench)
     assert found == expected.numbers, (point, sorted(expected.numbers - found), sorted(found - expected.numbers))
     assert counter == expected.counter, (point, counter, expected.counter)
+
+
+def set_aside(bench) -> set:
+    """Rows of tables that somebody made under a tool's name between two renames of a fence: kept aside,
+    with an alarm. Only a CREATE TABLE that goes round hotlane in that instant can do it."""
+    rows = set()
+    with bench.engine.connect("shop") as c:
+        names = {r[0] for r in c.execute("SHOW twill.catalog").fetchall()}
+        for name in names:
+            if re.fullmatch(r"hotlane_[a-z0-9]+_s.*", name):
+                rows |= {r[0] for r in c.execute(f'SELECT id FROM "{name}"').fetchall()}
+    return rows
 
 
 def bring_to(bench, home):

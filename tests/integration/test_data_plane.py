@@ -187,7 +187,8 @@ def test_pinned_sessions_are_told_why(bench):
         assert bench.hotlane.route("mover", "engine").returncode == 0
         with pytest.raises(psycopg.Error) as told:
             c.execute("SELECT 1")
-        assert told.value.sqlstate == "57P01" and "listen" in str(told.value).lower()
+        # libpq reports the end of the connection, with the server's last words in it.
+        assert "cannot follow" in str(told.value) and "LISTEN" in str(told.value)
 
 
 def test_link_cut_at_commit_is_unknown_and_elsewhere_is_not(bench):

@@ -113,8 +113,9 @@ TEST_CASE("the link fails after every byte of the home's answers") {
         if (s.client_closed) {
             // The conversation has an error of its own; ours is the last word, and the only one.
             REQUIRE((told.ends_with("E(08006)") || told.ends_with("E(08007)")));
-            REQUIRE(errors <= 2);
         }
+        REQUIRE(errors <= 2);
+        if (!s.client_closed) s.client_eof();  // the next of its messages waits for a new link
         REQUIRE(s.env().inside == 0);
         REQUIRE(s.env().entered == s.env().left);
     }
