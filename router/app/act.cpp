@@ -1,7 +1,5 @@
 // The commands that change something.
 #include <charconv>
-#include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,8 +10,6 @@ namespace hotlane::app {
 using nlohmann::json;
 
 namespace {
-
-constexpr std::chrono::milliseconds poll_every{100};
 
 void talk_refusals(const json& report) {
     for (const auto& refusal : at(report, "refusals")) {
@@ -75,18 +71,16 @@ int show_end(const client_options& with, const json& order) {
     return ok;
 }
 
-// Follows an order to its end. Progress goes to a terminal only.
+// Follows an order to its end: each answer comes when the phase has changed, or after a moment.
 int wait_for(const client_options& with, const json& order) {
-    const auto target = "orders/" + order.dump();
-    std::string shown;
+    std::string seen;
     while (true) {
-        const auto got = ask(with, "GET", target);
+        const auto got = ask(with, "GET", "orders/" + order.dump() + "?phase=" + seen);
         if (got.exit != ok) return got.exit;
         if (at(got.body, "state") == "ended") return show_end(with, got.body);
-        const auto phase = cell(at(got.body, "phase"));
-        if (phase != shown && is_terminal(2)) talk("  " + phase);
-        shown = phase;
-        std::this_thread::sleep_for(poll_every);
+        const auto phase = at(got.body, "phase").get<std::string>();
+        if (phase != seen && is_terminal(2)) talk("  " + printable(phase));
+        seen = phase;
     }
 }
 

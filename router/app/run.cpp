@@ -28,6 +28,7 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds drain_grace{10'000};
 constexpr std::chrono::milliseconds tick_age_max{10'000};  // older: the data plane hangs
+constexpr std::chrono::milliseconds first_look_max{5'000};  // for the homes to say where tools live
 
 // Everything that lives as long as the process, in the order of its making.
 struct process {
@@ -102,9 +103,11 @@ int fail(process& p, const std::string& where, const std::string& what) {
     return cannot_bind;
 }
 
-// Clients first, then the API: what answers at the admin socket is a process that serves.
+// The homes first (a client that comes before its tool is placed would be refused), then clients,
+// then the API: what answers at the admin socket is a process that serves.
 int start(process& p) {
     p.control.start();
+    p.control.wait_for_first_look(first_look_max);
     const auto bound = p.plane.start();
     if (!bound) return fail(p, bound.error().where, bound.error().what);
     json clients = json::array();

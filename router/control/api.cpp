@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t listed_default = 50;
 constexpr std::uint64_t listed_max = 1'000;
 constexpr std::size_t who_max = 64;
+constexpr std::chrono::milliseconds order_patience{500};  // a worker waits no longer for a change
 
 api_answer fail(int status, std::string error, std::string hint = "") {
     return {status, {{"error", std::move(error)}, {"hint", std::move(hint)}}};
@@ -136,7 +137,12 @@ json outcome_of(controller& at, const order& given) {
 
 api_answer get_order(controller& at, const api_request& request) {
     const auto wanted = number(request.path[1]);
-    const auto found = wanted ? at.moves().find(*wanted) : std::nullopt;
+    // ?phase=SEEN: answers once it is in another one, so that a command line need not poll fast.
+    const auto seen = request.query.find("phase");
+    const auto found = !wanted ? std::nullopt
+                       : seen == request.query.end()
+                           ? at.moves().find(*wanted)
+                           : at.moves().await(*wanted, seen->second, order_patience);
     if (!found) return fail(404, fmt::format("no order has the number {}", request.path[1]));
     auto body = to_json(*found);
     body["outcome"] = outcome_of(at, *found);

@@ -1,9 +1,12 @@
 // The admin API's paths: one table of (method, pattern) rows. GET reads, POST acts.
 //
-//   GET  status | tools | tools/T | tools/T/explain | tools/T/decisions | moves | moves/ID |
-//   orders/N POST tools/T/route {to, execute, by} | tools/T/shard {action, by} | tools/T/pin {home,
-//   for_s,
-//        reason, by} | tools/T/unpin {by} | reload
+//   GET  status, tools, tools/T, tools/T/explain, tools/T/decisions, moves, moves/ID
+//   GET  orders/N           with ?phase=SEEN it waits a moment for another phase
+//   POST tools/T/route      {to, execute, by}; without execute: a rehearsal
+//   POST tools/T/shard      {action: done or skip, by}
+//   POST tools/T/pin        {home, for_s, reason, by}
+//   POST tools/T/unpin      {by}
+//   POST reload
 //
 // 404 unknown tool or path, 405 wrong method, 400 bad body, 409 refused by a guard.
 #pragma once

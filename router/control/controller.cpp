@@ -14,6 +14,13 @@ namespace {
 constexpr std::size_t moves_looked_at = 200;
 constexpr const char* cleaned_kind = "cleaned";
 
+// As many movers as the most generous policy may want; each policy's own rail is checked before.
+mover::settings sized(mover::settings with, const config::model& model) {
+    for (const auto& [name, policy] : model.policies)
+        with.moves_at_once = std::max(with.moves_at_once, policy.rails.moves_at_once);
+    return with;
+}
+
 }  // namespace
 
 controller::controller(config::model model,
@@ -29,7 +36,7 @@ controller::controller(config::model model,
       in_{model_, tools, store, std::move(now), std::move(log), std::move(act)},
       hooks_(std::move(hooks)),
       with_(with),
-      mover_(in_, with.moving),
+      mover_(in_, sized(with.moving, *model_.get())),
       placer_(in_, with.placing),
       sampler_(in_, std::move(open), with.sampling),
       started_(in_.now()),

@@ -55,6 +55,8 @@ class controller final : public admin::service {
     controller& operator=(const controller&) = delete;
 
     void start();
+    // Until the homes were asked once for every tool, `longest` at most.
+    void wait_for_first_look(std::chrono::milliseconds longest) { placer_.wait_tried(longest); }
     // Readiness fails from now on; everything else goes on.
     void drain() { draining_ = true; }
     // False: a move still runs after `grace`; end the process, recovery finishes it.

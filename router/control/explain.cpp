@@ -13,28 +13,12 @@ void add_line(std::string& out, const std::string& line) {
     out += '\n';
 }
 
-std::string figure(const std::optional<double>& value, int digits, double by = 1.0) {
-    return value ? fmt::format("{:.{}f}", *value * by, digits) : "unknown";
-}
-
-void add_figures(std::string& out, const tool_view& tool) {
+void add_sampling(std::string& out, const tool_view& tool) {
     const auto& s = tool.sampling;
-    if (tool.window) {
-        const auto& w = *tool.window;
-        add_line(out,
-                 fmt::format("Last window ({}): {} acquires, handoff rate {}, mean wait {} ms, "
-                             "abort rate {}, conflict rate {}",
-                             policy::to_string(w.quality),
-                             w.acquires,
-                             figure(w.handoff_rate(), 2),
-                             figure(w.mean_wait_us(), 1, 1e-3),
-                             figure(w.abort_rate(), 2),
-                             figure(w.conflict_rate(), 2)));
-    } else {
-        add_line(out, "No window yet: a tool without traffic is not sampled.");
-    }
     if (!s.last_error.empty())
         add_line(out, fmt::format("The counters cannot be read: {}", s.last_error));
+    if (!tool.window && s.last_error.empty())
+        add_line(out, "A tool without traffic is not sampled: its engine may sleep.");
 }
 
 void add_evidence(std::string& out, const tool_view& tool) {
@@ -88,10 +72,10 @@ std::string explain_text(const tool_view& tool, const json& decisions) {
     if (!route.served) add_line(out, fmt::format("Not served: {}", route.reason));
     add_line(out, tool.explain);
     add_line(out, "");
-    add_figures(out, tool);
+    add_sampling(out, tool);
     add_evidence(out, tool);
-    add_recipes(out, tool);
     add_decisions(out, decisions);
+    add_recipes(out, tool);
     return out;
 }
 

@@ -9,7 +9,7 @@
 
 namespace hotlane::control {
 
-inline constexpr std::size_t explained_decisions = 5;
+inline constexpr std::size_t explained_decisions = 2;
 
 // `decisions`: newest first, as stored.
 std::string explain_text(const tool_view& tool, const nlohmann::json& decisions);

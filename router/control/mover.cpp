@@ -76,6 +76,20 @@ std::optional<order> mover::find(std::uint64_t number) const {
     return found->second;
 }
 
+std::optional<order> mover::await(std::uint64_t number,
+                                  const std::string& seen,
+                                  std::chrono::milliseconds patience) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [&] {
+        const auto found = orders_.find(number);
+        return found == orders_.end() || found->second.at == order::state::ended ||
+               found->second.phase != seen || stopping_;
+    });
+    const auto found = orders_.find(number);
+    if (found == orders_.end()) return std::nullopt;
+    return found->second;
+}
+
 std::optional<order> mover::active(const std::string& tool) const {
     for (auto& each : all_active()) {
         if (each.what.tool == tool) return each;
@@ -144,6 +158,7 @@ void mover::note(std::uint64_t number, const placement::move_record& record) {
         mine.phase = record.phase;
         mine.waits_for = record.reason;
     }
+    changed_.notify_all();
     in_.log(severity::info,
             "move_phase",
             {{"tool", record.tool}, {"move", record.id}, {"phase", record.phase}});

@@ -56,6 +56,10 @@ class mover {
     // The order's number; an error says why not (busy with this tool, queue full, shutting down).
     tl::expected<std::uint64_t, std::string> submit(const move::request& what);
     [[nodiscard]] std::optional<order> find(std::uint64_t number) const;
+    // The same, once it is in another phase than `seen`, or has ended, or after `patience`.
+    [[nodiscard]] std::optional<order> await(std::uint64_t number,
+                                             const std::string& seen,
+                                             std::chrono::milliseconds patience) const;
     // The order of this tool that is queued or runs.
     [[nodiscard]] std::optional<order> active(const std::string& tool) const;
     [[nodiscard]] std::vector<order> all_active() const;
@@ -71,7 +75,7 @@ class mover {
     finished begun_;
     finished on_end_;
     mutable std::mutex mutex_;
-    std::condition_variable_any changed_;
+    mutable std::condition_variable_any changed_;
     std::map<std::uint64_t, order> orders_;
     std::deque<std::uint64_t> queue_;
     std::uint64_t next_{1};

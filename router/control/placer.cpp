@@ -45,6 +45,11 @@ bool placer::tried_all() const {
     return untried_.empty();
 }
 
+void placer::wait_tried(std::chrono::milliseconds longest) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, longest, [this] { return untried_.empty(); });
+}
+
 bool placer::placed(const std::string& tool) const {
     const std::lock_guard lock(mutex_);
     return jobs_.count(tool) == 0;

@@ -41,6 +41,7 @@ class placer {
 
     // False until every tool known at the start was tried once.
     [[nodiscard]] bool tried_all() const;
+    void wait_tried(std::chrono::milliseconds longest);
     [[nodiscard]] bool placed(const std::string& tool) const;
     [[nodiscard]] std::size_t unplaced() const;
 

@@ -50,7 +50,9 @@ struct rig : bench {
         served.reset();
         at->stop(20s);
     }
-    admin::client_answer ask(const std::string& method, const std::string& path, json body = json::object()) {
+    admin::client_answer ask(const std::string& method,
+                             const std::string& path,
+                             json body = json::object()) {
         auto got = admin::call(where.file("admin.sock"), method, "/api/v1/" + path, body, 20s);
         REQUIRE(got.has_value());
         return *got;

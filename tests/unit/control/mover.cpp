@@ -89,6 +89,23 @@ TEST_CASE("an ended order keeps its report, with the journal's id and phase") {
     CHECK(b.logs_of("move_phase") == 1);
 }
 
+TEST_CASE("who waits for an order is told when its phase changes, and does not wait for ever") {
+    bench b(make_model({"a"}));
+    b.place_all();
+    b.block = true;
+    mover m(b.in, {});
+    m.start({}, {});
+    const auto number = m.submit(to_postgres("a"));
+    REQUIRE(number.has_value());
+    CHECK(m.await(*number, "", 1ms)->at != order::state::ended);
+    CHECK_FALSE(m.await(999, "", 20s).has_value());
+    b.block = false;
+    std::string seen;
+    while (m.await(*number, seen, 20s)->at != order::state::ended)
+        seen = m.find(*number)->phase;
+    CHECK(m.find(*number)->report->moved);
+}
+
 TEST_CASE("stopping asks the running move to stop, and refuses new ones") {
     bench b(make_model({"a", "b"}));
     b.place_all();
