@@ -19,6 +19,8 @@ std::string_view is_tool_table() noexcept {
            "'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')";
 }
 
+// SQL texts keep their own lines.
+// clang-format off
 std::string fence_functions_sql() {
     return R"(/* hotlane: fence functions */
 CREATE OR REPLACE FUNCTION hotlane.refuse_write() RETURNS trigger LANGUAGE plpgsql AS $f$
@@ -140,5 +142,6 @@ std::string shape_sql(const std::string& schema) {
         fmt::arg("schema", literal(schema)),
         fmt::arg("table", is_tool_table()));
 }
+// clang-format on
 
 }  // namespace hotlane::move

@@ -73,7 +73,8 @@ void session::implementation::forget_transaction() {
     statements_.forget_sent();
     drop_link(false);
     status_ = wire::transaction_status::idle;
-    in_block_ = unsynced_ = skipping_ = copy_in_ = implicit_wrote_ = level_in_flight_ = false;
+    in_block_ = unsynced_ = skipping_ = copy_in_ = implicit_wrote_ = level_in_flight_ =
+        committed_unready_ = false;
     forecast_ = forecast::idle;
     state_.rollback();
     ddl_.clear();

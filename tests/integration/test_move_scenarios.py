@@ -93,7 +93,8 @@ SCHEMAS = {
     "no_key": (["CREATE TABLE n (a TEXT, b INTEGER)"],
                ["INSERT INTO n VALUES ('d', 1), ('d', 1), (NULL, NULL)"], ["SELECT * FROM n ORDER BY b IS NULL, b"]),
     "reals": (["CREATE TABLE r (id INTEGER PRIMARY KEY, v REAL)"],
-              ["INSERT INTO r VALUES (1, 0.1), (2, 1e308), (3, 5), (4, -2.5e-300), (5, 0.30000000000000004), (6, -0.0)"],
+              ["INSERT INTO r VALUES (1, 0.1), (2, 1e308), (3, 5), (4, -2.5e-300), (5, 0.30000000000000004), (6, "
+               "-0.0)"],
               ["SELECT * FROM r ORDER BY id"]),
     "checked": (["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT, n INTEGER CHECK (n >= 0), "
                  "at TEXT DEFAULT CURRENT_TIMESTAMP, CHECK (n < 100))"],
@@ -132,7 +133,8 @@ def test_blobs_and_large_tables(servers):
         c.execute("INSERT INTO b VALUES (1, %b, 'x')", (bytes(range(256)),))
         c.execute("INSERT INTO b VALUES (2, %b, 'ü\t\\N')", (b"",))
         for start in range(10, 3010, 500):
-            c.execute("INSERT INTO b (id, s) VALUES " + ", ".join(f"({i}, 'row {i}')" for i in range(start, start + 500)))
+            c.execute("INSERT INTO b (id, s) VALUES " + ", ".join(f"({i}, 'row {i}')" for i in range(start,
+             start + 500)))
     before = m.engine("SELECT * FROM b ORDER BY id")
     m.moved("postgres")
     assert m.postgres("SELECT * FROM b ORDER BY id") == before
@@ -172,8 +174,10 @@ def test_a_table_made_on_postgres_goes_back_too(servers):
 REFUSALS = [
     (["CREATE TABLE t (id INTEGER PRIMARY KEY, v REAL)"], "INSERT INTO t VALUES (7, 'abc')", "bad_value", "id = 7"),
     (["CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)"], "INSERT INTO t VALUES (7, 'abc')", "bad_value", "\"v\""),
-    (["CREATE TABLE t (a TEXT, b TEXT, PRIMARY KEY (a, b))"], "INSERT INTO t VALUES (NULL, 'x')", "bad_value", "NULL in a key"),
-    (["CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT CHECK (typeof(n) = 'text'))"], None, "definition_refused", "typeof"),
+    (["CREATE TABLE t (a TEXT, b TEXT, PRIMARY KEY (a, b))"], "INSERT INTO t VALUES (NULL, 'x')", "bad_value",
+     "NULL in a key"),
+    (["CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT CHECK (typeof(n) = 'text'))"], None, "definition_refused",
+     "typeof"),
     ([f"CREATE TABLE {'x' * 64} (id INTEGER PRIMARY KEY)"], None, "name_too_long", "64"),
 ]
 

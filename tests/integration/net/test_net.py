@@ -99,13 +99,13 @@ def test_a_cancel_reaches_its_statement_and_only_it(hl):
     with hl.connect() as sleeper, hl.connect() as other:
         result = []
 
-        def sleep():
+        def long_query():
             try:
                 sleeper.execute("select pg_sleep(30)")
             except psycopg.errors.QueryCanceled as e:
                 result.append(e)
 
-        thread = threading.Thread(target=sleep)
+        thread = threading.Thread(target=long_query)
         thread.start()
         wait_until(lambda: other.execute("select count(*) from pg_stat_activity where state='active' and "
                                          "query like '%%pg_sleep(30)%%' and pid = %s",
