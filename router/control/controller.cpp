@@ -150,16 +150,17 @@ controller::reload_figures controller::reloads() const {
 void controller::tick_all(const std::stop_token& stop) {
     std::mutex sleep;
     std::condition_variable_any wake;
-    auto cleaned_at = in_.now();
+    using steady = std::chrono::steady_clock;
+    auto cleaned_at = steady::now();
     std::unique_lock lock(sleep);
     while (!stop.stop_requested()) {
         wake.wait_for(lock, stop, with_.tick, [] { return false; });
         if (stop.stop_requested()) return;
         for (const auto& each : desks())
             each->tick();
-        if (in_.now() - cleaned_at >= with_.clean_every) {
+        if (steady::now() - cleaned_at >= with_.clean_every) {
             clean_up();
-            cleaned_at = in_.now();
+            cleaned_at = steady::now();
         }
     }
 }
