@@ -275,8 +275,7 @@ void postgres::flush_late() {
 }
 
 bool postgres::accepts_insert(const std::string& table, const std::string& key) {
-    if (down || holder_) return false;
-    flush_late();
+    if (down || holder_ || late_commit_) return false;
     const auto at = state_.schemas["public"].find(table);
     if (at == state_.schemas["public"].end() || at->second.raises || at->second.fenced)
         return false;
