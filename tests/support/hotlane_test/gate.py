@@ -69,7 +69,7 @@ class Gate:
             self._pairs.add(pair)
         try:
             self._pump(client, home)
-        except OSError:
+        except (OSError, ValueError):   # ValueError: cut_all() closed a socket that select was to watch
             pass
         self._close(pair)
 
