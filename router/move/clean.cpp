@@ -73,7 +73,12 @@ cleaned clean_engine_copy(cleaner& c) {
     auto catalog = read_engine_catalog(*c.engine);
     if (!lsn || !catalog) return out;
     const bool untouched = !lsn->empty() && *lsn == c.p.lsn;
-    if (!untouched && !moved_since(c)) {
+    // A copy that is gone already was dropped by an earlier try: its DROP moved the LSN.
+    bool begun = false;
+    for (std::size_t i = 0; i < c.p.tables.size(); ++i)
+        begun = begun ||
+                what_stands(*catalog, engine_name(c.record.id, part::fenced, i)) == stands::nothing;
+    if (!untouched && !begun && !moved_since(c)) {
         out.late_write = fmt::format(
             "the engine was written to after tool {} left it (move {}, LSN {} then, {} now)",
             c.record.tool,

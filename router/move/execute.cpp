@@ -119,7 +119,7 @@ report execute(context& with, const request& what, findings found, policy::time_
         s = settle_down(m);
         release(m, s);
     }
-    if (was_held) out.held = since(held_at);
+    if (was_held) out.held = milliseconds(m.found.detail.value("held_ms", since(held_at).count()));
     out.moved = s.known && s.where == what.to;
     if (out.moved) out.refusals.clear();
     out.detail = m.found.detail;

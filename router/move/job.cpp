@@ -58,13 +58,21 @@ outcome may_go_on(const active_move& m) {
     return {};
 }
 
+// What a home says may quote anything; a report is read as UTF-8.
+static std::string readable(std::string text) {
+    if (is_valid_utf8(text)) return text;
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    return text;
+}
+
 refusal home_failed(policy::home_kind home, std::string_view doing, const link_error& error) {
     const bool engine = home == policy::home_kind::engine;
     return {engine ? "engine_failed" : "postgres_failed",
             fmt::format("{}: {}: {}{}{}",
                         engine ? "engine" : "PostgreSQL",
                         doing,
-                        error.message,
+                        readable(error.message),
                         error.sqlstate.empty() ? "" : " ",
                         error.sqlstate),
             error.what == fate::unknown ? "try again when the home answers"

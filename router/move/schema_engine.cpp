@@ -130,6 +130,8 @@ std::optional<value_type> affinity(std::string_view declared) {
 std::vector<refusal> check_names(const table& t) {
     std::vector<refusal> out;
     const auto check = [&](const std::string& name, const std::string& what) {
+        if (!is_valid_utf8(name) || name.find('\0') != std::string::npos)
+            out.push_back({"name_encoding", "a name is not valid UTF-8", "rename it"});
         if (name.empty() || name.size() > identifier_bytes_max)
             out.push_back({"name_too_long",
                            fmt::format("{} has {} bytes; PostgreSQL keeps {}",
