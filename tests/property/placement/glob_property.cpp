@@ -1,4 +1,6 @@
 #include <rapidcheck.h>
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "router/placement/route.hpp"
@@ -22,9 +24,11 @@ bool model_match(std::string_view pattern, std::string_view text) {
 
 TEST_CASE("glob_match agrees with its definition") {
     REQUIRE(rc::check("glob", [] {
-        const auto pattern = *rc::gen::container<std::string>(rc::gen::element('a', 'b', '*', '?'));
-        const auto text = *rc::gen::container<std::string>(rc::gen::element('a', 'b'));
-        RC_PRE(pattern.size() <= 12 && text.size() <= 14);
+        auto pattern = *rc::gen::container<std::string>(rc::gen::element('a', 'b', '*', '?'));
+        auto text = *rc::gen::container<std::string>(rc::gen::element('a', 'b'));
+        // The model takes exponential time.
+        pattern.resize(std::min<std::size_t>(pattern.size(), 12));
+        text.resize(std::min<std::size_t>(text.size(), 14));
         RC_ASSERT(glob_match(pattern, text) == model_match(pattern, text));
     }));
 }
