@@ -3,6 +3,7 @@
 The law that every end-to-end test checks, for each kind of writer:
     acknowledged <= found <= acknowledged + unknown, and nothing found twice.
 """
+import random
 import threading
 import time
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.dsn, self.number, self.think_s = dsn, number, think_s
         self.keep_latencies, self.prepare_threshold = latencies, prepare_threshold
+        self.random = random.Random(number)
         self.ledger = Ledger()
         self.halt = threading.Event()
         self.n = 0
@@ -64,7 +66,8 @@ class Writer(threading.Thread):
             except psycopg.Error as e:
                 self._failed(c, e)
             if self.think_s:
-                self.halt.wait(self.think_s)
+                # Uneven, as people and requests are; even pauses would march two writers in step.
+                self.halt.wait(self.think_s * self.random.uniform(0.5, 1.5))
         if self._connection:
             self._connection.close()
 
