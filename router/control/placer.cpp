@@ -21,8 +21,12 @@ void placer::start() {
 
 void placer::stop() {
     stopping_ = true;
-    for (auto& thread : threads_)
-        thread.request_stop();
+    {
+        // Under the lock: no worker is between its look at the token and its wait.
+        const std::lock_guard lock(mutex_);
+        for (auto& thread : threads_)
+            thread.request_stop();
+    }
     changed_.notify_all();
     threads_.clear();
 }
@@ -73,7 +77,8 @@ void placer::work(const std::stop_token& stop) {
             continue;
         }
         if (next->second.due > steady::now()) {
-            changed_.wait_until(lock, next->second.due);
+            const auto due = next->second.due;  // the wait reads it without the lock
+            changed_.wait_until(lock, due);
             continue;
         }
         const std::string tool = next->first;

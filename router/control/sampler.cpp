@@ -22,8 +22,12 @@ void sampler::start() {
 }
 
 void sampler::stop() {
-    for (auto& thread : threads_)
-        thread.request_stop();
+    {
+        // Under the lock: no worker is between its look at the token and its wait.
+        const std::lock_guard lock(mutex_);
+        for (auto& thread : threads_)
+            thread.request_stop();
+    }
     changed_.notify_all();
     threads_.clear();
 }
@@ -59,7 +63,8 @@ void sampler::work(const std::stop_token& stop, bool takes_slow) {
             continue;
         }
         if (mine->due > steady::now()) {
-            changed_.wait_until(lock, mine->due);
+            const auto due = mine->due;  // the wait reads it without the lock
+            changed_.wait_until(lock, due);
             continue;
         }
         mine->running = true;
