@@ -175,6 +175,9 @@ def tree_breaches(root):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not os.path.isfile(os.path.join(sys.argv[1], "CMakeLists.txt")):
+        print("usage: tidy.py ROOT, the folder of the source tree", file=sys.stderr)
+        sys.exit(2)
     breaches = list(tree_breaches(sys.argv[1]))
     print("\n".join(breaches) if breaches else "tidy")
     sys.exit(1 if breaches else 0)
