@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <nlohmann/json.hpp>
 
 namespace hotlane::admin {
 
@@ -17,7 +18,7 @@ namespace http = beast::http;
 using executor = asio::io_context::executor_type;
 
 template <typename Protocol>
-class connection : public std::enable_shared_from_this<connection<Protocol>> {
+class connection final : public std::enable_shared_from_this<connection<Protocol>>, public waiting {
   public:
     connection(plain_socket<Protocol> socket, connection_context& shared, door by)
         : stream_(std::move(socket)), shared_(shared), by_(by) {}
@@ -30,6 +31,7 @@ class connection : public std::enable_shared_from_this<connection<Protocol>> {
         parser_->header_limit(shared_.limit.header_bytes);
         parser_->body_limit(shared_.limit.body_bytes);
         stream_.expires_after(shared_.limit.idle_timeout);
+        wait();
         http::async_read(stream_,
                          buffer_,
                          *parser_,
@@ -38,8 +40,20 @@ class connection : public std::enable_shared_from_this<connection<Protocol>> {
                          });
     }
 
+    void cut() override {
+        wait_no_more();
+        stream_.close();
+    }
+
   private:
+    void wait() { place_ = shared_.idle.insert(shared_.idle.end(), this); }
+    void wait_no_more() {
+        if (place_ != shared_.idle.end()) shared_.idle.erase(place_);
+        place_ = shared_.idle.end();
+    }
+
     void on_read(beast::error_code ec) {
+        wait_no_more();
         if (ec == http::error::body_limit || ec == http::error::header_limit)
             return refuse(http::status::payload_too_large);
         if (ec && ec.category() == http::make_error_code(http::error::bad_method).category() &&
@@ -82,7 +96,11 @@ class connection : public std::enable_shared_from_this<connection<Protocol>> {
         response_ = {};
         response_.version(11);
         response_.result(status);
+        response_.set(http::field::content_type, "application/json");
         response_.keep_alive(false);
+        const auto reason = http::obsolete_reason(status);
+        response_.body() =
+            nlohmann::json{{"error", std::string(reason)}, {"hint", ""}}.dump() + "\n";
         response_.prepare_payload();
         send();
     }
@@ -106,9 +124,11 @@ class connection : public std::enable_shared_from_this<connection<Protocol>> {
     void linger() {
         buffer_.clear();
         if (lingered_ > shared_.limit.body_bytes * linger_bodies) return;
+        wait();
         stream_.async_read_some(
             buffer_.prepare(linger_step),
             [self = this->shared_from_this()](beast::error_code ec, std::size_t n) {
+                self->wait_no_more();
                 if (ec) return;
                 self->lingered_ += n;
                 self->linger();
@@ -125,14 +145,18 @@ class connection : public std::enable_shared_from_this<connection<Protocol>> {
     std::optional<http::request_parser<http::string_body>> parser_;
     http::response<http::string_body> response_;
     std::uint64_t lingered_{0};
+    std::list<waiting*>::iterator place_{shared_.idle.end()};
 };
 
 template <typename Protocol>
 void begin(plain_socket<Protocol> socket, connection_context& shared, door by) {
     if (shared.open.fetch_add(1) >= shared.limit.connections) {
-        shared.open.fetch_sub(1);
         shared.refused.fetch_add(1);
-        return;
+        if (shared.idle.empty()) {
+            shared.open.fetch_sub(1);
+            return;
+        }
+        shared.idle.front()->cut();
     }
     std::make_shared<connection<Protocol>>(std::move(socket), shared, by)->read();
 }

@@ -16,6 +16,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "router/admin/connection.hpp"
@@ -26,22 +27,30 @@ namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 using local = asio::local::stream_protocol;
 
+// Where connections of one kind come in.
+template <typename Protocol>
+struct entrance {
+    explicit entrance(asio::io_context& io) : acceptor(io), pause(io) {}
+    asio::basic_socket_acceptor<Protocol, asio::io_context::executor_type> acceptor;
+    asio::basic_waitable_timer<std::chrono::steady_clock,
+                               asio::wait_traits<std::chrono::steady_clock>,
+                               asio::io_context::executor_type>
+        pause;
+};
+
 // Everything that the threads share. Connections hold `shared_state` alive until they are gone.
 struct server::inside {
     inside(const server_options& wanted, service& served)
         : options(wanted),
-          shared{served, options.limit, pool, open, refused},
-          unix_acceptor(io),
-          tcp_acceptor(io) {}
+          at_unix(served, options.limit, options.limit.workers),
+          at_tcp(served, options.limit, options.limit.probe_workers) {}
 
     server_options options;
     asio::io_context io{1};
-    asio::thread_pool pool{static_cast<std::size_t>(std::max(1, options.limit.workers))};
-    std::atomic<int> open{0};
-    std::atomic<std::uint64_t> refused{0};
-    connection_context shared;
-    asio::basic_socket_acceptor<local, asio::io_context::executor_type> unix_acceptor;
-    asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> tcp_acceptor;
+    connection_context at_unix;
+    connection_context at_tcp;
+    entrance<local> unix_entrance{io};
+    entrance<tcp> tcp_entrance{io};
     std::uint16_t port{0};
     std::thread thread;
     std::once_flag stopped;
@@ -51,12 +60,21 @@ namespace {
 
 using failure = tl::unexpected<bind_error>;
 
-template <typename Acceptor>
-void accept_next(Acceptor& acceptor, connection_context& shared, door by) {
-    acceptor.async_accept([&acceptor, &shared, by](boost::system::error_code ec, auto socket) {
-        if (ec == asio::error::operation_aborted || !acceptor.is_open()) return;
-        if (!ec) begin_connection(std::move(socket), shared, by);
-        accept_next(acceptor, shared, by);
+// After an accept error (no file descriptors left, mostly) another try at once would fail at once.
+constexpr std::chrono::milliseconds accept_pause{100};
+
+template <typename Protocol>
+void accept_next(entrance<Protocol>& at, connection_context& shared, door by) {
+    at.acceptor.async_accept([&at, &shared, by](boost::system::error_code ec, auto socket) {
+        if (ec == asio::error::operation_aborted || !at.acceptor.is_open()) return;
+        if (!ec) {
+            begin_connection(std::move(socket), shared, by);
+            return accept_next(at, shared, by);
+        }
+        at.pause.expires_after(accept_pause);
+        at.pause.async_wait([&at, &shared, by](boost::system::error_code stopped) {
+            if (!stopped) accept_next(at, shared, by);
+        });
     });
 }
 
@@ -93,13 +111,13 @@ tl::expected<void, bind_error> bind_unix(server::inside& in) {
                                     sizeof(sockaddr_un{}.sun_path) - 1)});
     if (auto cleared = clear_stale(path); !cleared) return cleared;
     boost::system::error_code ec;
-    in.unix_acceptor.open(local(), ec);
-    if (!ec) in.unix_acceptor.bind(local::endpoint(path), ec);
+    in.unix_entrance.acceptor.open(local(), ec);
+    if (!ec) in.unix_entrance.acceptor.bind(local::endpoint(path), ec);
     if (ec) return failure({fmt::format("{}: {}", path, ec.message())});
     // Between bind and listen nobody can connect: no moment with wider rights.
     if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0)
         return failure({fmt::format("{}: {}", path, std::strerror(errno))});
-    in.unix_acceptor.listen(asio::socket_base::max_listen_connections, ec);
+    in.unix_entrance.acceptor.listen(asio::socket_base::max_listen_connections, ec);
     if (ec) return failure({fmt::format("{}: {}", path, ec.message())});
     return {};
 }
@@ -113,12 +131,12 @@ tl::expected<void, bind_error> bind_tcp(server::inside& in) {
         resolver.resolve(host, std::to_string(in.options.metrics_port), tcp::resolver::passive, ec);
     if (ec || found.empty()) return failure({fmt::format("{}: {}", where, ec.message())});
     const tcp::endpoint at = found.begin()->endpoint();
-    in.tcp_acceptor.open(at.protocol(), ec);
-    if (!ec) in.tcp_acceptor.set_option(asio::socket_base::reuse_address(true), ec);
-    if (!ec) in.tcp_acceptor.bind(at, ec);
-    if (!ec) in.tcp_acceptor.listen(asio::socket_base::max_listen_connections, ec);
+    in.tcp_entrance.acceptor.open(at.protocol(), ec);
+    if (!ec) in.tcp_entrance.acceptor.set_option(asio::socket_base::reuse_address(true), ec);
+    if (!ec) in.tcp_entrance.acceptor.bind(at, ec);
+    if (!ec) in.tcp_entrance.acceptor.listen(asio::socket_base::max_listen_connections, ec);
     if (ec) return failure({fmt::format("{}: {}", where, ec.message())});
-    in.port = in.tcp_acceptor.local_endpoint().port();
+    in.port = in.tcp_entrance.acceptor.local_endpoint().port();
     return {};
 }
 
@@ -135,14 +153,14 @@ tl::expected<std::unique_ptr<server>, bind_error> server::start(const server_opt
     auto state = std::make_unique<inside>(options, what);
     if (!options.unix_path.empty()) {
         if (auto bound = bind_unix(*state); !bound) return failure(bound.error());
-        accept_next(state->unix_acceptor, state->shared, door::unix_socket);
+        accept_next(state->unix_entrance, state->at_unix, door::unix_socket);
     }
     if (options.metrics_tcp) {
         if (auto bound = bind_tcp(*state); !bound) {
             if (!options.unix_path.empty()) ::unlink(options.unix_path.c_str());
             return failure(bound.error());
         }
-        accept_next(state->tcp_acceptor, state->shared, door::tcp);
+        accept_next(state->tcp_entrance, state->at_tcp, door::tcp);
     }
     auto* raw = state.get();
     state->thread = std::thread([raw] {
@@ -156,9 +174,11 @@ void server::stop() {
     std::call_once(inside_->stopped, [this] {
         inside_->io.stop();
         if (inside_->thread.joinable()) inside_->thread.join();
-        inside_->pool.stop();
-        inside_->pool.join();
-        if (inside_->unix_acceptor.is_open()) ::unlink(inside_->options.unix_path.c_str());
+        for (auto* at : {&inside_->at_unix, &inside_->at_tcp}) {
+            at->workers.stop();
+            at->workers.join();
+        }
+        if (inside_->unix_entrance.acceptor.is_open()) ::unlink(inside_->options.unix_path.c_str());
     });
 }
 
@@ -167,7 +187,7 @@ std::uint16_t server::metrics_port() const noexcept {
 }
 
 std::uint64_t server::connections_refused() const noexcept {
-    return inside_->refused.load();
+    return inside_->at_unix.refused.load() + inside_->at_tcp.refused.load();
 }
 
 }  // namespace hotlane::admin

@@ -17,12 +17,13 @@
 namespace hotlane::admin {
 
 struct server_limits {
-    int connections{64};
+    int connections{64};  // at each of the two doors
     std::uint32_t header_bytes{8 * 1024};
     std::uint64_t body_bytes{64 * 1024};
     std::chrono::milliseconds idle_timeout{15'000};     // reading or writing one message
     std::chrono::milliseconds handle_timeout{600'000};  // a verb may run a preflight
-    int workers{4};
+    int workers{4};                                     // of the unix socket's door
+    int probe_workers{2};  // of the TCP door: a probe never queues behind a verb
 };
 
 struct server_options {
@@ -48,7 +49,7 @@ class server {
 
     void stop();  // idempotent; ends connections, joins threads, removes the socket file
     [[nodiscard]] std::uint16_t metrics_port() const noexcept;
-    [[nodiscard]] std::uint64_t connections_refused() const noexcept;  // over the limit
+    [[nodiscard]] std::uint64_t connections_refused() const noexcept;  // or cut for another one
 
     struct inside;
 

@@ -86,6 +86,8 @@ int wait_for(const client_options& with, const json& order) {
 
 int show_done(const client_options& with, const answer& got, const std::string& text) {
     if (got.exit != ok) return got.exit;
+    if (const auto warning = cell(at(got.body, "warning")); warning != "-")
+        talk("warning: " + warning);
     if (with.as == format::json) {
         print_json(got.body);
     } else {

@@ -35,9 +35,14 @@ answer ask(const client_options& with,
     const auto got = admin::call(with.socket, method, "/api/v1/" + target, body, answer_timeout);
     if (!got) {
         talk("hotlane: " + got.error().what);
+        if (with.as == format::json) print_json({{"error", got.error().what}, {"hint", ""}});
         return {unreachable, 0, {}};
     }
     answer out{exit_of(got->status), got->status, got->body};
+    if (!out.body.is_object()) {
+        out.body = {{"error", fmt::format("hotlane answered {}", got->status)}, {"hint", ""}};
+        out.exit = failed;
+    }
     if (out.exit != ok) {
         talk("hotlane: " + cell(at(out.body, "error")));
         const auto hint = cell(at(out.body, "hint"));

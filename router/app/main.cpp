@@ -60,7 +60,12 @@ CLI::App& add_client(command_line& c,
 }
 
 void add_tool(command_line& c, CLI::App& to) {
-    to.add_option("TOOL", c.tool, "the tool's name, as `hotlane tools` shows it")->required();
+    const auto is_a_name = [](const std::string& text) {
+        return text.empty() ? std::string("a tool's name is not empty") : std::string{};
+    };
+    to.add_option("TOOL", c.tool, "the tool's name, as `hotlane tools` shows it")
+        ->required()
+        ->check(is_a_name);
 }
 
 void add_local(command_line& c) {

@@ -31,6 +31,13 @@ void forbid_core_dumps() {
     ::setrlimit(RLIMIT_CORE, &none);
 }
 
+std::uint64_t raise_open_files() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+    const rlimit raised{files.rlim_max, files.rlim_max};
+    return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : files.rlim_cur;
+}
+
 void block_signals() {
     const auto set = handled_signals();
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);

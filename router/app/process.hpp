@@ -1,12 +1,17 @@
 // What the process does with its own kind: signals, core dumps, the service manager.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace hotlane::app {
 
 // No core dump of ours: memory holds passwords. Also keeps debuggers of the same user out.
 void forbid_core_dumps();
+
+// Raises the number of files that may be open to what the system allows, and returns it: the usual
+// soft limit of 1024 is used up by 500 clients, and then nothing can be moved or asked any more.
+std::uint64_t raise_open_files();
 
 // Blocks the signals that wait_for_signal() returns; call before any thread is started.
 void block_signals();

@@ -1,5 +1,6 @@
 #include "router/app/run.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <future>
@@ -27,8 +28,27 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds drain_grace{10'000};
-constexpr std::chrono::milliseconds tick_age_max{10'000};  // older: the data plane hangs
+constexpr std::chrono::milliseconds tick_age_max{10'000};   // older: the data plane hangs
 constexpr std::chrono::milliseconds first_look_max{5'000};  // for the homes to say where tools live
+
+// A client costs a socket and its link. What is kept back is for moves, samples and the operator.
+constexpr std::uint64_t files_a_client = 2;
+constexpr std::uint64_t files_kept_back = 96;
+
+// The model with no more clients than there can be open files for.
+config::model fit_to_files(config::model model, std::uint64_t files) {
+    const auto room = files > files_kept_back ? (files - files_kept_back) / files_a_client : 1;
+    const auto wanted = static_cast<std::uint64_t>(std::max(1, model.limit.client_connections));
+    if (room >= wanted) return model;
+    talk(
+        fmt::format("hotlane: warning: {} open files are allowed; limits.client_connections is {} "
+                    "instead of {} (raise the limit, for example LimitNOFILE= or ulimit -n)",
+                    files,
+                    room,
+                    wanted));
+    model.limit.client_connections = static_cast<int>(room);
+    return model;
+}
 
 // Everything that lives as long as the process, in the order of its making.
 struct process {
@@ -37,7 +57,7 @@ struct process {
           log(log_options(model, clock)),
           store(std::move(opened)),
           tools(model),
-          plane(model, tools, [this] { return clock.now(); }),
+          plane(fit_to_files(model, raise_open_files()), tools, [this] { return clock.now(); }),
           control(model,
                   tools,
                   *store,
@@ -182,7 +202,7 @@ int run(const std::string& config_path) {
     block_signals();
     auto store = placement::open_sqlite_store(read->value.state_file);
     if (!store) {
-        talk(fmt::format("hotlane: {}: {}", read->value.state_file, store.error().what));
+        talk("hotlane: " + store.error().what);
         return failed;
     }
     const auto p = std::make_unique<process>(std::move(*read), config_path, std::move(*store));

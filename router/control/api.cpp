@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t listed_default = 50;
 constexpr std::uint64_t listed_max = 1'000;
 constexpr std::size_t who_max = 64;
+constexpr std::size_t reason_max = 500;
 constexpr std::chrono::milliseconds order_patience{500};  // a worker waits no longer for a change
 
 api_answer fail(int status, std::string error, std::string hint = "") {
@@ -126,13 +127,14 @@ api_answer get_move(controller& at, const api_request& request) {
     return good(std::move(body));
 }
 
-// How an order ended: done, undone (the tool serves at its old home), refused (nothing touched).
+// How an order ended: done, undone (the tool serves at its old home), unfinished (a home does not
+// answer; recovery ends it), refused (nothing touched).
 json outcome_of(controller& at, const order& given) {
     if (!given.report) return nullptr;
     if (given.report->moved) return "done";
     const auto journal = at.shared().store.move(given.report->id);
-    if (journal && journal->has_value() && !(*journal)->outcome.empty()) return (*journal)->outcome;
-    return "refused";
+    if (!journal || !journal->has_value()) return "refused";
+    return (*journal)->outcome.empty() ? "unfinished" : (*journal)->outcome;
 }
 
 api_answer get_order(controller& at, const api_request& request) {
@@ -182,7 +184,10 @@ api_answer post_route(controller& at, const api_request& request) {
     if (route->at.kind == *to)
         return fail(409,
                     fmt::format("{} lives on {} already", tool->name(), policy::to_string(*to)));
-    if (!request.body.value("execute", false)) {
+    const auto execute = request.body.find("execute");
+    if (execute != request.body.end() && !execute->is_boolean())
+        return fail(400, "`execute` must be true or false");
+    if (execute == request.body.end() || !execute->get<bool>()) {
         move::request what;
         what.tool = tool->name();
         what.to = *to;
@@ -202,9 +207,11 @@ api_answer post_route(controller& at, const api_request& request) {
 
 api_answer done_or_refused(const desk& tool, const tl::expected<void, std::string>& done) {
     if (!done) return fail(409, done.error(), "hotlane explain " + tool.name());
-    return good({{"tool", tool.name()},
-                 {"done", true},
-                 {"next_steps", {"hotlane explain " + tool.name()}}});
+    json body{
+        {"tool", tool.name()}, {"done", true}, {"next_steps", {"hotlane explain " + tool.name()}}};
+    if (const auto why = tool.not_stored(); !why.empty())
+        body["warning"] = "this holds until hotlane is restarted only: " + why;
+    return good(std::move(body));
 }
 
 api_answer post_shard(controller& at, const api_request& request) {
@@ -237,7 +244,7 @@ api_answer post_pin(controller& at, const api_request& request) {
     wanted.until = at.shared().now() +
                    std::chrono::seconds(static_cast<long long>(length->get<std::uint64_t>()));
     wanted.by = who(request.body);
-    wanted.reason = text_of(request.body, "reason");
+    wanted.reason = text_of(request.body, "reason").substr(0, reason_max);
     return done_or_refused(*tool, tool->set_pin(std::move(wanted)));
 }
 

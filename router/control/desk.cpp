@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "router/control/json.hpp"
+#include "router/control/repeats.hpp"
 
 namespace hotlane::control {
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr policy::duration save_every{10'000};
 constexpr const char* document_kind = "runbook";
+constexpr std::size_t unkept_max = 10'000;  // DDL that waits for the store
 
 std::uint64_t read(const std::atomic<std::uint64_t>& value) {
     return value.load(std::memory_order_relaxed);
@@ -47,6 +49,7 @@ desk::desk(context& in,
       entry_(std::move(entry)),
       policy_(entry_->name, std::move(with)) {
     restore();
+    entry_->keep_seen = [this] { take_observations(); };
 }
 
 void desk::restore() {
@@ -121,19 +124,37 @@ void desk::sample_skipped() {
 }
 
 void desk::take_observations() {
+    const std::lock_guard one_at_a_time(taking_);
     for (auto& seen : entry_->seen.take()) {
         if (seen.what != placement::observation::kind::ddl) {
             const std::lock_guard lock(mutex_);
             evidence_.add(seen);
             const auto hot = evidence_.hot_table();
             if (hot && *hot != policy_.state().table) policy_.set_table(*hot);
-            continue;
+        } else if (unkept_.size() < unkept_max) {
+            unkept_.push_back(std::move(seen.sql));
+        }  // else it stays uncounted as kept, and no move trusts the schema any more
+    }
+    keep_ddl();
+}
+
+void desk::keep_ddl() {
+    const auto failed = [this](const placement::store_error& why) {
+        in_.log(severity::error, "ddl_not_stored", {{"tool", name()}, {"reason", why.what}});
+    };
+    while (!unkept_.empty()) {
+        if (!kept_) {
+            auto known = in_.store.ddl(name());
+            if (!known) return failed(known.error());
+            kept_ = std::move(*known);
         }
-        const auto kept = in_.store.add_ddl(name(), seen.sql);
-        if (!kept)
-            in_.log(severity::error,
-                    "ddl_not_stored",
-                    {{"tool", name()}, {"reason", kept.error().what}});
+        if (!repeats(*kept_, unkept_.front())) {
+            const auto done = in_.store.add_ddl(name(), unkept_.front());
+            if (!done) return failed(done.error());
+            kept_->push_back(unkept_.front());
+        }
+        unkept_.pop_front();
+        entry_->seen.ddl_kept();
     }
 }
 
@@ -193,8 +214,9 @@ void desk::home_found(policy::home_kind home) {
 policy::move_end desk::how_it_ended(const control::order& ended) const {
     if (ended.report->moved) return policy::move_end::ok;
     const auto journal = in_.store.move(ended.report->id);
-    const bool was_undone = journal && journal->has_value() && (*journal)->outcome == "undone";
-    return was_undone ? policy::move_end::failed : policy::move_end::refused;
+    // Begun and not ended: a home does not answer, and recovery undoes it when it does.
+    const bool was_begun = journal && journal->has_value() && (*journal)->outcome != "refused";
+    return was_begun ? policy::move_end::failed : policy::move_end::refused;
 }
 
 void desk::move_finished(const control::order& ended) {
@@ -297,9 +319,9 @@ void desk::record(policy::decision made) {
 
 void desk::save_state() {
     const auto kept = in_.store.put_document(document_kind, name(), to_json(policy_.state()));
+    not_stored_ = kept ? std::string{} : kept.error().what;
     if (!kept)
-        in_.log(
-            severity::error, "state_not_stored", {{"tool", name()}, {"reason", kept.error().what}});
+        in_.log(severity::error, "state_not_stored", {{"tool", name()}, {"reason", not_stored_}});
     saved_at_ = in_.now();
 }
 
@@ -312,6 +334,11 @@ std::string desk::why_not(policy::home_kind to) const {
     const policy::context at{
         policy_.current_settings(), policy_.state(), what, seen, fleet_now, now};
     return policy::why_blocked(at, to, policy::mover::operator_order).text;
+}
+
+std::string desk::not_stored() const {
+    const std::lock_guard lock(mutex_);
+    return not_stored_;
 }
 
 void desk::save() {

@@ -4,6 +4,7 @@
 // Lock order: desk, then fleet or mover; neither of them calls back with its lock held.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -69,7 +70,10 @@ class desk {
 
     // About once a second: deadlines, evidence, DDL, now and then the windows into the store.
     void tick();
+    // Into the store and the evidence; DDL that the store refuses is tried again the next time.
     void take_observations();
+    // Why what was last decided or ordered would be forgotten at a restart; empty: it would not.
+    [[nodiscard]] std::string not_stored() const;
 
     // Operators: the refusal, or the number of the order that was given.
     tl::expected<std::uint64_t, std::string> order(policy::home_kind to, const std::string& who);
@@ -93,6 +97,7 @@ class desk {
     [[nodiscard]] tool_view view() const;
 
   private:
+    void keep_ddl();  // holds taking_
     using outcome = policy::outcome;
     void restore();
     void carry_out(outcome out);  // under mutex_
@@ -111,10 +116,14 @@ class desk {
     mutable std::mutex mutex_;
     policy::tool_policy policy_;
     evidence evidence_;
+    std::mutex taking_;               // what was seen is stored in the order in which it passed
+    std::deque<std::string> unkept_;  // DDL that the store did not take yet
+    std::optional<std::vector<std::string>> kept_;  // DDL in the store; nullopt: not read yet
     sampling_figures sampling_;
     std::string last_decision_;  // id, for the move that it orders
     std::optional<std::uint64_t> last_order_;
     std::optional<policy::time_point> saved_at_;
+    std::string not_stored_;
     std::map<std::pair<policy::home_kind, std::string>, std::uint64_t> moves_ended_;
     std::map<policy::window_quality, std::uint64_t> windows_;
     std::optional<bool> engine_up_;

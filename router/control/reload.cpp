@@ -90,6 +90,13 @@ void compare_process(const config::model& now, const config::model& wanted, relo
     check("sampling.timeout", &config::model::sample_timeout);
 }
 
+// A password that was changed in its file: for links made from now on.
+void renew_password(placement::tool_entry& entry, const config::model& model) {
+    const auto at = entry.current()->at.kind;
+    if (auto fresh = placement::home_of(entry.settings, model, at))
+        entry.renew_password(at, std::move(fresh->password));
+}
+
 }  // namespace
 
 reload_plan plan_reload(const config::model& now, const config::model& wanted) {
@@ -103,6 +110,11 @@ reload_plan plan_reload(const config::model& now, const config::model& wanted) {
     compare_tools(now, wanted, plan);
     compare_process(now, wanted, plan);
     plan.next.policies = wanted.policies;
+    // A tool that waits for a restart keeps its policy until then, also one that the file dropped.
+    for (const auto& tool : now.tools) {
+        const auto used = now.policies.find(tool.policy);
+        if (used != now.policies.end()) plan.next.policies.insert(*used);
+    }
     plan.next.hash = wanted.hash;
     plan.next.tools.insert(plan.next.tools.end(), plan.tools_added.begin(), plan.tools_added.end());
     return plan;
@@ -135,6 +147,8 @@ json controller::reload() {
     }
     for (const auto& each : desks())
         each->set_settings(policy_of(each->entry()));
+    for (const auto& entry : in_.tools.all())
+        renew_password(*entry, plan.next);
     {
         const std::lock_guard lock(mutex_);
         reloads_.ok = true;

@@ -42,6 +42,7 @@ struct findings {
     std::string shape;               // of PostgreSQL's tables, on the way back
     std::vector<refusal> refusals;
     nlohmann::json detail = nlohmann::json::object();
+    std::size_t ddl_statements{};  // that were known
     std::unique_ptr<home_link> engine, postgres;
 };
 

@@ -71,6 +71,11 @@ class connector {
     virtual ~connector() = default;
     virtual answer<std::unique_ptr<home_link>> open(policy::home_kind home,
                                                     std::chrono::milliseconds limit) = 0;
+    // Whether PostgreSQL lets the tool's own role in, as the links of its clients will be.
+    virtual answer<void> log_in(const std::string& role, std::chrono::milliseconds limit) {
+        static_cast<void>(role), static_cast<void>(limit);
+        return {};
+    }
 };
 
 }  // namespace hotlane::move

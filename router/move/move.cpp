@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "config/load.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
 #include "router/move/pq_link.hpp"
@@ -20,7 +21,22 @@ class pq_connector final : public connector {
 
     answer<std::unique_ptr<home_link>> open(home_kind home,
                                             std::chrono::milliseconds limit) override {
+        if (home == home_kind::postgres && settings_.postgres) {
+            const auto server = model_.postgres.find(settings_.postgres->server);
+            if (server != model_.postgres.end())
+                if (auto secret = config::read_secret(server->second.admin_password); !secret)
+                    return tl::unexpected(link_error{"", secret.error(), fate::refused});
+        }
         return open_pq_link(admin_home(model_, settings_, home), limit, steps_);
+    }
+
+    answer<void> log_in(const std::string& role, std::chrono::milliseconds limit) override {
+        auto home = placement::home_of(settings_, model_, home_kind::postgres);
+        if (!home) return tl::unexpected(link_error{"", home.error(), fate::refused});
+        home->user = role;
+        auto link = open_pq_link(*home, limit, steps_);
+        if (!link) return tl::unexpected(link.error());
+        return {};
     }
 
   private:

@@ -42,6 +42,19 @@ outcome stage(active_move& m) {
     return may_go_on(m);
 }
 
+// What the catalog hides (a unique index, a table made anew) shows in the DDL alone. Clients are
+// held, so that nothing more comes.
+outcome check_ddl(active_move& m) {
+    const auto& tool = m.with.tool;
+    if (tool.settings.no_hidden_constraints) return {};
+    if (tool.keep_seen) tool.keep_seen();
+    const auto kept = m.with.around.store.ddl(tool.name);
+    if (kept && kept->size() == m.found.ddl_statements && tool.seen.ddl_unkept() == 0) return {};
+    return tl::unexpected(refusal{"schema_changed",
+                                  "DDL of the tool passed since preflight",
+                                  "try again when no migration runs"});
+}
+
 // After the renames: every fenced table has the columns of the plan, every name has its tombstone,
 // and nothing else has appeared.
 outcome check_fence(active_move& m) {
@@ -70,7 +83,7 @@ outcome check_fence(active_move& m) {
     }
     for (const auto& [name, columns] : *catalog)
         if (!is_own_name(name)) return changed(name);
-    return {};
+    return check_ddl(m);
 }
 
 outcome fence(active_move& m) {

@@ -256,6 +256,11 @@ class pq_link final : public home_link {
     clock::time_point deadline_{};
 };
 
+// A move keeps time by itself: what the role, the database or the server say of long statements and
+// idle sessions is meant for applications, and would break it off at a random place.
+constexpr const char* no_timeouts =
+    "-c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
+
 answer<void> finish_connecting(PGconn* c, clock::time_point deadline) {
     auto want = PGRES_POLLING_WRITING;
     while (want != PGRES_POLLING_OK) {
@@ -290,6 +295,8 @@ answer<std::unique_ptr<home_link>> open_pq_link(const placement::home& at,
     set("gssencmode", "disable");
     set("sslmode", engine ? "disable" : "prefer");
     set("keepalives_idle", "10");
+    // The engine knows no options; without the word libpq would take PGOPTIONS.
+    set("options", engine ? "" : no_timeouts);
     keys.push_back(nullptr);
     values.push_back(nullptr);
 

@@ -44,7 +44,7 @@ bool open_home(preflight& f, home_kind kind, std::unique_ptr<home_link>& into) {
     else
         f.refuse(target ? "target_down" : "source_down",
                  fmt::format("{} does not answer: {}", who, text),
-                 "start it, or correct its address in the configuration");
+                 "start it, or correct its address, user or password in the configuration");
     return false;
 }
 
@@ -126,7 +126,14 @@ sql::schema_definition known_ddl(preflight& f) {
         statements = sql::split_statements(text);
     }
     auto seen = f.with.around.store.ddl(f.with.tool.name);
-    if (seen) statements.insert(statements.end(), seen->begin(), seen->end());
+    if (!seen) {
+        f.refuse("journal_failed",
+                 "the state store does not answer: " + seen.error().what,
+                 "mend the state file or its disk");
+        return {};
+    }
+    f.found.ddl_statements = seen->size();
+    statements.insert(statements.end(), seen->begin(), seen->end());
     return sql::read_ddl(statements);
 }
 

@@ -58,6 +58,13 @@ bool read_tables(preflight& f) {
                  "the engine does not tell twill_committed_lsn: writes after the fence "
                  "could not be detected",
                  "keep this tool on the engine");
+    if (f.with.tool.keep_seen) f.with.tool.keep_seen();
+    if (f.with.tool.seen.ddl_unkept() > 0 && !f.with.tool.settings.no_hidden_constraints)
+        f.refuse("ddl_not_stored",
+                 "DDL of the tool passed and is not in the state file: what the engine's catalog "
+                 "hides is not known",
+                 "mend the state file or its disk; if it stays, restart and give the DDL as "
+                 "`schema:`");
     auto view = read_engine_schema(
         *catalog, *relationships, known_ddl(f), f.with.tool.settings.no_hidden_constraints);
     for (auto& r : view.refusals)

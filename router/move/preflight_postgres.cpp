@@ -118,6 +118,17 @@ void check_role(preflight& f) {
                             text(r, 4)));
 }
 
+// The clients' links log in as the role; that it exists does not say that it may.
+void check_login(preflight& f) {
+    if (f.what.to != home_kind::postgres || f.home.role.empty()) return;
+    const auto in = f.with.homes.log_in(f.home.role, f.with.limit.connect);
+    if (in) return;
+    f.refuse("role_login",
+             fmt::format("role \"{}\" cannot log in: {}", f.home.role, in.error().message),
+             "correct the `password:` of the tool, or give the role LOGIN, CONNECT and room under "
+             "its CONNECTION LIMIT");
+}
+
 void check_shared(preflight& f) {
     for (const auto& other : f.with.around.tools.all()) {
         if (other->name == f.with.tool.name || !other->settings.postgres) continue;
@@ -146,6 +157,7 @@ void check_postgres(preflight& f) {
     check_settings(f);
     check_role(f);
     check_role_settings(f);
+    if (f.good()) check_login(f);
     check_shared(f);
     auto prepared =
         ask(f, "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()");

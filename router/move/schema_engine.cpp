@@ -4,6 +4,7 @@
 
 #include "router/move/names.hpp"
 #include "router/move/schema.hpp"
+#include "router/sql/lexer.hpp"
 
 namespace hotlane::move {
 namespace {
@@ -73,6 +74,37 @@ void take_definition(table& t, const sql::table_definition& d) {
 
 refusal unsupported(std::string message, std::string mend) {
     return {"unsupported_object", std::move(message), std::move(mend)};
+}
+
+bool uses_word(const std::string& expression, std::string_view word) {
+    const auto tokens = sql::tokenize(expression, sql::dialect::engine);
+    return std::any_of(tokens.begin(), tokens.end(), [&](const sql::token& t) {
+        return sql::is_word(expression, t, word);
+    });
+}
+
+// What both homes accept and each understands in its own way.
+void check_meaning(const table& t, const sql::table_definition& seen, schema_view& out) {
+    for (const auto& c : seen.columns)
+        if (c.collation && lower(*c.collation) != "binary")
+            out.refusals.push_back(
+                unsupported(fmt::format("column \"{}\".\"{}\" has the collation {}, by which its "
+                                        "values would be equal on the engine only",
+                                        t.name,
+                                        c.name,
+                                        *c.collation),
+                            "keep this tool on the engine, or store the value in one case"));
+    std::vector<std::string> checks = t.checks;
+    for (const auto& c : t.columns)
+        checks.insert(checks.end(), c.checks.begin(), c.checks.end());
+    for (const auto& check : checks)
+        if (uses_word(check, "like"))
+            out.refusals.push_back(unsupported(
+                fmt::format("table \"{}\": CHECK ({}) uses LIKE, which tells upper from lower case "
+                            "on PostgreSQL and not on the engine",
+                            t.name,
+                            check),
+                "keep this tool on the engine, or write the check without LIKE"));
 }
 
 // A statement that changes what a table is: one that was not followed leaves the plan in doubt.
@@ -176,6 +208,7 @@ schema_view read_engine_schema(const engine_catalog& catalog,
         const auto* seen = find_definition(ddl, name);
         if (seen && same_columns(t, *seen)) {
             take_definition(t, *seen);
+            check_meaning(t, *seen, out);
             for (const auto& what : seen->not_understood)
                 out.refusals.push_back(
                     unsupported(fmt::format("table \"{}\": not understood: {}", name, what),

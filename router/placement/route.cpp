@@ -9,6 +9,7 @@ namespace hotlane::placement {
 void observations::push(observation o) {
     const std::lock_guard lock(mutex_);
     if (o.what == observation::kind::ddl) {
+        ++ddl_unkept_;
         if (ddl_queued_ >= ddl_max_) {
             ++ddl_lost_;
             return;
@@ -37,6 +38,16 @@ std::uint64_t observations::ddl_lost() const {
     return ddl_lost_;
 }
 
+std::uint64_t observations::ddl_unkept() const {
+    const std::lock_guard lock(mutex_);
+    return ddl_unkept_;
+}
+
+void observations::ddl_kept() {
+    const std::lock_guard lock(mutex_);
+    --ddl_unkept_;
+}
+
 tool_entry::tool_entry() {
     route unplaced;
     unplaced.served = false;
@@ -61,6 +72,15 @@ void tool_entry::place(home at, std::uint64_t epoch) {
     next.epoch = epoch;
     next.generation = route_->generation + 1;
     next.at = std::move(at);
+    route_ = std::make_shared<const route>(std::move(next));
+    version_.fetch_add(1);
+}
+
+void tool_entry::renew_password(policy::home_kind at, std::string password) {
+    const std::lock_guard lock(mutex_);
+    if (route_->at.kind != at || route_->at.password == password) return;
+    route next = *route_;
+    next.at.password = std::move(password);
     route_ = std::make_shared<const route>(std::move(next));
     version_.fetch_add(1);
 }

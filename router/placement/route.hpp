@@ -65,6 +65,9 @@ class observations {
     [[nodiscard]] std::uint64_t dropped() const;
     // DDL was lost because nobody took it: what passed through is no longer the whole schema.
     [[nodiscard]] std::uint64_t ddl_lost() const;
+    // DDL that passed and is not in the store (yet): whoever stores it says so with ddl_kept.
+    [[nodiscard]] std::uint64_t ddl_unkept() const;
+    void ddl_kept();
 
   private:
     std::size_t max_;
@@ -74,6 +77,7 @@ class observations {
     std::size_t ddl_queued_{0};
     std::uint64_t dropped_{0};
     std::uint64_t ddl_lost_{0};
+    std::uint64_t ddl_unkept_{0};
 };
 
 // Everything about one tool that both planes share. Lives as long as the process.
@@ -88,6 +92,7 @@ struct tool_entry {
     placement::gate gate;
     counters counted;
     observations seen;
+    std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
 
     [[nodiscard]] std::shared_ptr<const route> current() const;
     void swap(std::shared_ptr<const route> next);  // never nullptr
@@ -95,6 +100,8 @@ struct tool_entry {
 
     // swap() with a route to `at`, of the next generation. Not served: `reason` says why.
     void place(home at, std::uint64_t epoch);
+    // For links made from now on, if the tool still lives at a home of that kind; others stay.
+    void renew_password(policy::home_kind at, std::string password);
     void close(std::string reason);  // keeps home and epoch, served = false
 
   private:

@@ -18,11 +18,49 @@ class follower {
     schema_definition run(const std::vector<std::string>& statements) {
         for (const std::string& text : statements)
             for (const std::string& one : split_statements(text))
-                if (!follow(one)) out_.not_followed.push_back(one);
+                if (!follow(one)) doubts_.push_back({one, subject_of(one)});
+        for (auto& each : doubts_)
+            out_.not_followed.push_back(std::move(each.text));
         return std::move(out_);
     }
 
   private:
+    // A statement that was not followed, and the table or view that it is about, if only one.
+    struct doubt {
+        std::string text;
+        std::string subject;
+    };
+
+    static std::string subject_of(const std::string& text) {
+        cursor at(text);
+        if (!at.is_sound()) return {};
+        const bool altered = at.skip({"alter"});
+        if (!altered && !at.skip({"create"})) return {};
+        at.skip({"or", "replace"});
+        if (at.is_any({"temp", "temporary", "unlogged"})) at.next();
+        if (!at.skip({"table"}) && !at.skip({"view"})) return {};
+        if (!at.skip({"if", "not", "exists"})) at.skip({"if", "exists"});
+        at.skip({"only"});
+        const auto name = read_name(at).name;
+        return altered && at.is("rename") ? std::string{} : name;  // it may bear another name now
+    }
+
+    // What was in doubt about a table or view is settled when that is gone.
+    void settle(const std::string& name) {
+        std::erase_if(doubts_, [&](const doubt& d) { return d.subject == name; });
+    }
+
+    bool drop_views(cursor& at) {
+        at.skip({"if", "exists"});
+        do {
+            const auto name = read_name(at).name;
+            if (name.empty()) return false;
+            settle(name);
+        } while (at.skip(lexeme::comma));
+        if (at.is_any({"cascade", "restrict"})) at.next();
+        return at.at_end();
+    }
+
     bool follow(const std::string& text) {
         cursor at(text);
         if (at.at_end()) return true;
@@ -30,6 +68,7 @@ class follower {
         if (at.skip({"create"})) return create(at, text);
         if (at.skip({"alter", "table"})) return alter_table(at, out_);
         if (at.skip({"drop", "table"})) return drop_tables(at);
+        if (at.skip({"drop", "view"})) return drop_views(at);
         if (at.skip({"drop", "index"})) return drop_index(at);
         return std::any_of(
             no_ddl.begin(), no_ddl.end(), [&](std::string_view word) { return at.is(word); });
@@ -121,19 +160,20 @@ class follower {
 
     bool drop_tables(cursor& at) {
         at.skip({"if", "exists"});
-        bool followed = true;
         do {
             const std::string name = read_name(at).name;
             if (name.empty()) return false;
             std::erase_if(out_.tables, [&](const table_definition& t) { return t.name == name; });
             std::erase_if(indexes_, [&](const index& i) { return i.table == name; });
-            followed = followed && !is_referenced(out_, name);
+            drop_references(out_, name);
+            settle(name);
         } while (at.skip(lexeme::comma));
         if (at.is_any({"cascade", "restrict"})) at.next();
-        return followed && at.at_end();
+        return at.at_end();
     }
 
     schema_definition out_;
+    std::vector<doubt> doubts_;
     std::vector<index> indexes_;
 };
 

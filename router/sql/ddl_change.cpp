@@ -35,6 +35,12 @@ std::string own_columns(const std::string& foreign_key) {
     return foreign_key.substr(0, foreign_key.find(')'));
 }
 
+// A REFERENCES clause, alone or in a foreign key, names this table.
+bool refers_to(const std::string& text, std::string_view table) {
+    const std::size_t clause = lower_case(text).find("references");
+    return clause != std::string::npos && mentions(text.substr(clause), table);
+}
+
 column_definition* find_column(table_definition& table, std::string_view name) {
     const auto at = std::find_if(table.columns.begin(),
                                  table.columns.end(),
@@ -169,17 +175,23 @@ bool alter_one(cursor& at, table_definition& table) {
 }  // namespace
 
 bool is_referenced(const schema_definition& schema, std::string_view table) {
-    const auto names_it = [&](const std::string& text) {
-        const std::size_t clause = lower_case(text).find("references");
-        return clause != std::string::npos && mentions(text.substr(clause), table);
-    };
     return std::any_of(schema.tables.begin(), schema.tables.end(), [&](const table_definition& t) {
         const bool by_column =
             std::any_of(t.columns.begin(), t.columns.end(), [&](const column_definition& c) {
-                return c.references && names_it(*c.references);
+                return c.references && refers_to(*c.references, table);
             });
-        return by_column || std::any_of(t.foreign_keys.begin(), t.foreign_keys.end(), names_it);
+        return by_column || std::any_of(t.foreign_keys.begin(),
+                                        t.foreign_keys.end(),
+                                        [&](const auto& key) { return refers_to(key, table); });
     });
+}
+
+void drop_references(schema_definition& schema, std::string_view table) {
+    for (table_definition& t : schema.tables) {
+        for (column_definition& c : t.columns)
+            if (c.references && refers_to(*c.references, table)) c.references.reset();
+        std::erase_if(t.foreign_keys, [&](const auto& key) { return refers_to(key, table); });
+    }
 }
 
 bool alter_table(cursor& at, schema_definition& schema) {

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,10 @@ namespace {
 struct fake_service : service {
     api_answer handle(const api_request& request) override {
         ++calls;
+        if (request.path == std::vector<std::string>{"block"}) {
+            ++blocked;
+            block.wait();
+        }
         if (request.path == std::vector<std::string>{"boom"}) throw std::runtime_error("boom");
         if (request.method == "GET" && request.path.back() == "route") return {405, {}};
         return {200,
@@ -40,6 +46,8 @@ struct fake_service : service {
         return is_ready;
     }
     std::atomic<int> calls{0};
+    std::atomic<int> blocked{0};
+    std::future<void> block;
     std::atomic<bool> is_ready{true};
 };
 
@@ -141,19 +149,51 @@ TEST_CASE("an exception of the service is an answer") {
     CHECK(got.body["error"] == "boom");
 }
 
-TEST_CASE("connections over the limit are closed at once") {
+TEST_CASE("at the limit the connection that has waited longest gives way") {
     server_limits limit;
     limit.connections = 2;
     served s(limit);
     const auto port = s.running->metrics_port();
     raw_connection first(port);
-    raw_connection second(port);
     first.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-    second.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
     CHECK(first.read_some().rfind("HTTP/1.1 200", 0) == 0);
+    raw_connection second(port);
+    second.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
     CHECK(second.read_some().rfind("HTTP/1.1 200", 0) == 0);
-    CHECK(raw_tcp(port, "GET /livez HTTP/1.0\r\n\r\n").empty());
+    CHECK(raw_tcp(port, "GET /livez HTTP/1.0\r\n\r\n").rfind("HTTP/1.0 200", 0) == 0);
+    CHECK(first.read_some().empty());
     CHECK(s.running->connections_refused() == 1);
+}
+
+TEST_CASE("clients that never end their request keep nobody out at either door") {
+    server_limits limit;
+    limit.connections = 8;
+    served s(limit);
+    const auto port = s.running->metrics_port();
+    std::vector<std::unique_ptr<raw_connection>> slow;
+    for (int i = 0; i < 40; ++i) {
+        slow.push_back(std::make_unique<raw_connection>(port));
+        slow.back()->send("GET /metrics HTTP/1.1\r\nX: ");
+    }
+    CHECK(raw_tcp(port, "GET /livez HTTP/1.0\r\n\r\n").rfind("HTTP/1.0 200", 0) == 0);
+    CHECK(s.ask("GET", "/api/v1/status").status == 200);
+}
+
+TEST_CASE("a verb that takes long keeps no probe waiting") {
+    server_limits limit;
+    limit.workers = 1;
+    served s(limit);
+    std::promise<void> go_on;
+    s.what.block = go_on.get_future();
+    std::thread slow([&] { s.ask("GET", "/api/v1/block"); });
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (s.what.blocked == 0 && std::chrono::steady_clock::now() < patience)
+        std::this_thread::yield();
+    const auto answer = raw_tcp(s.running->metrics_port(), "GET /livez HTTP/1.0\r\n\r\n");
+    go_on.set_value();
+    slow.join();
+    CHECK(s.what.blocked == 1);
+    CHECK(answer.rfind("HTTP/1.0 200", 0) == 0);
 }
 
 TEST_CASE("a silent client is dropped after the idle time") {

@@ -98,6 +98,10 @@ TEST_CASE("wrong paths, tools, methods and bodies are told apart") {
     CHECK(r.ask("GET", "tools/shop/route").status == 405);
     CHECK(r.ask("POST", "status").status == 405);
     CHECK(r.ask("POST", "tools/shop/route", {{"to", "mars"}}).status == 400);
+    for (const json& execute : {json("yes"), json(1), json(nullptr)})
+        CHECK(
+            r.ask("POST", "tools/shop/route", {{"to", "postgres"}, {"execute", execute}}).status ==
+            400);
     CHECK(r.ask("POST", "tools/shop/shard", {{"action", "maybe"}}).status == 400);
     CHECK(r.ask("GET", "orders/x").status == 404);
     CHECK(r.ask("GET", "moves/x").status == 404);
@@ -237,6 +241,19 @@ TEST_CASE("a reload applies policies, and says what waits for a restart") {
     in_front.tools.insert(in_front.tools.begin(), make_tool("c"));
     CHECK(plan_reload(now, in_front).tools_added.empty());
     CHECK(plan_reload(now, in_front).needs_restart == std::vector<std::string>{"tools.c"});
+
+    // A renamed policy is a changed tool: until the restart the old name decides as it did.
+    auto before = now;
+    before.policies["old"].act_mode = policy::mode::act;
+    before.tools[0].policy = "old";
+    auto renamed = before;
+    renamed.policies["new"] = renamed.policies["old"];
+    renamed.policies.erase("old");
+    renamed.tools[0].policy = "new";
+    const auto kept = plan_reload(before, renamed);
+    CHECK(kept.needs_restart == std::vector<std::string>{"tools.a"});
+    REQUIRE(kept.next.policies.count("old") == 1);
+    CHECK(kept.next.policies.at("old").act_mode == policy::mode::act);
 
     const auto same = plan_reload(now, now);
     CHECK(same.policies_changed.empty());

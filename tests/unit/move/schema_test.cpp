@@ -50,6 +50,20 @@ TEST_CASE("what the catalog hides is never assumed absent") {
     CHECK(has(read_engine_schema(catalog, {}, ddl, false), "unsupported_object"));
 }
 
+TEST_CASE("what each home understands in its own way is refused") {
+    const auto catalog = catalog_of("t", {{"n", "text", false, false, false, {}}});
+    const auto refused = [&](const std::string& create) {
+        return has(read_engine_schema(catalog, {}, sql::read_ddl({create}), true),
+                   "unsupported_object");
+    };
+    CHECK(refused("CREATE TABLE t (n TEXT COLLATE NOCASE)"));
+    CHECK(refused("CREATE TABLE t (n TEXT COLLATE \"rtrim\")"));
+    CHECK_FALSE(refused("CREATE TABLE t (n TEXT COLLATE BINARY)"));
+    CHECK(refused("CREATE TABLE t (n TEXT CHECK (n Like 'a%'))"));
+    CHECK(refused("CREATE TABLE t (n TEXT, CHECK (NOT n LIKE 'a%'))"));
+    CHECK_FALSE(refused("CREATE TABLE t (n TEXT CHECK (n <> 'like'))"));
+}
+
 TEST_CASE("own tables, long names and foreign types") {
     auto catalog = catalog_of("hotlane_home", {{"tool", "text", false, true, true, {}}});
     CHECK(read_engine_schema(catalog, {}, {}, true).tables.empty());

@@ -164,3 +164,34 @@ TEST_CASE("observations drop samples when full, and DDL only at its own bound") 
     push(observation::kind::conflict);
     REQUIRE(seen.take().size() == 2);
 }
+
+TEST_CASE("DDL counts as unkept until it is stored; what was lost always does") {
+    observations seen(2, 1);
+    REQUIRE(seen.ddl_unkept() == 0);
+    for (int i = 0; i < 2; ++i)
+        seen.push({observation::kind::ddl, "", "x", {}});
+    seen.push({observation::kind::write, "", "x", {}});
+    REQUIRE(seen.take().size() == 2);
+    REQUIRE(seen.ddl_unkept() == 2);
+    seen.ddl_kept();
+    REQUIRE(seen.ddl_unkept() == 1);
+}
+
+TEST_CASE("a renewed password is for the links to come and moves nobody") {
+    tool_entry entry;
+    home at;
+    at.kind = policy::home_kind::postgres;
+    at.password = "old";
+    entry.place(at, 7);
+    const auto before = entry.current();
+    const auto version = entry.version();
+    entry.renew_password(policy::home_kind::engine, "new");  // it lives elsewhere by now
+    entry.renew_password(policy::home_kind::postgres, "old");
+    REQUIRE(entry.version() == version);
+    entry.renew_password(policy::home_kind::postgres, "new");
+    REQUIRE(entry.version() > version);
+    REQUIRE(entry.current()->at.password == "new");
+    REQUIRE(entry.current()->generation == before->generation);
+    REQUIRE(entry.current()->epoch == 7);
+    REQUIRE(before->at.password == "old");
+}
