@@ -85,11 +85,14 @@ void connection::forward_cancel(const session::forward_cancel& asked) {
         return;
     }
     counted.cancels.fetch_add(1, std::memory_order_relaxed);
-    // As PostgreSQL does, the asking connection is closed only when the cancel was delivered.
+    // As PostgreSQL does, the asking connection is closed only when the cancel was delivered: who
+    // sees the end may ask the next thing, which it must not hit.
+    delivering_ = true;
     target->post_cancel([self = shared_from_this()] {
         self->all_.counted.cancels_in_flight.fetch_sub(1);
         asio::post(self->worker_.io(), [self] {
             if (self->closed_) return;
+            self->delivering_ = false;
             self->closing_ = true;
             self->pump();
         });

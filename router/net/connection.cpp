@@ -64,7 +64,7 @@ void connection::pump() {
         read_link();
     }
     pumping_ = false;
-    if (!closed_ && (closing_ || session_.ended())) ended();
+    if (!closed_ && !delivering_ && (closing_ || session_.ended())) ended();
 }
 
 void connection::perform(const session::action& action) {

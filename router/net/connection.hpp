@@ -81,9 +81,10 @@ class connection : public std::enable_shared_from_this<connection> {
     bool client_reading_{false};
     bool client_writing_{false};
     bool client_eof_{false};
-    bool closing_{false};    // the session said close_client: flush, linger, close
-    bool flushing_{false};   // the last words are being written, against the clock
-    bool lingering_{false};  // our side is shut; the client's end is awaited
+    bool closing_{false};     // the session said close_client: flush, linger, close
+    bool flushing_{false};    // the last words are being written, against the clock
+    bool lingering_{false};   // our side is shut; the client's end is awaited
+    bool delivering_{false};  // a cancel that this connection asked for is on its way
     bool closed_{false};
     bool pumping_{false};
     bool again_{false};

@@ -206,7 +206,8 @@ void session::implementation::take_function_call(const client_frame& frame) {
 // The client says good-bye. What it asked before is still done and answered.
 void session::implementation::terminate() {
     client_eof_ = terminated_ = true;
-    if (owed_.empty() || unsynced_) end(!in_block_ && !unsynced_);
+    // A home that waits for CopyData answers nothing more: closing the link is what undoes it.
+    if (owed_.empty() || unsynced_ || copy_in_) end(!in_block_ && !unsynced_ && !copy_in_);
 }
 
 // What the transaction state will be once the home has done this. Only a query of one statement is

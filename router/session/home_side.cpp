@@ -50,6 +50,13 @@ std::string_view answers_to(owes what) {
     return "";
 }
 
+// Of an error too long to be kept, the fields that have come whole: the severity and the SQLSTATE
+// are the first. The rest streams behind them.
+std::string_view first_fields(std::string_view at_hand) {
+    const auto fields = at_hand.substr(wire::header_size);
+    return fields.substr(0, fields.rfind('\0') + 1);
+}
+
 }  // namespace
 
 bool session::implementation::streams(char tag) const noexcept {
@@ -82,7 +89,10 @@ std::size_t session::implementation::take_home(std::string_view bytes) {
         if (!frame.has_header) break;
         const auto total = frame.header.total_size();
         const bool whole = frame.status == wire::scan_status::complete;
-        if (!whole && !streams(frame.header.tag)) {
+        const bool long_error = !whole && frame.header.tag == wire::tag_b::error &&
+                                frame.header.body_size > limits_.parsed_message_bytes;
+        if (long_error && rest.size() < whole_max) break;
+        if (!whole && !long_error && !streams(frame.header.tag)) {
             if (frame.header.body_size > limits_.parsed_message_bytes) {
                 broken_home("message too long");
                 break;
@@ -102,6 +112,8 @@ std::size_t session::implementation::take_home(std::string_view bytes) {
 bool session::implementation::take_home_message(const wire::scanned& frame,
                                                 std::string_view whole) {
     const char tag = frame.header.tag;
+    const bool in_part = frame.status != wire::scan_status::complete;
+    const auto body = in_part && tag == error ? first_fields(whole) : frame.body;
     pop_copy_ends();
     link_swallows_ = false;
     if (is_asynchronous(tag)) {
@@ -122,7 +134,7 @@ bool session::implementation::take_home_message(const wire::scanned& frame,
         return true;
     }
     if (tag == error && owed_.empty()) {
-        take_idle_error(frame.body, whole);
+        take_idle_error(body, whole);
         return link_ != link_phase::none;
     }
     if (owed_.empty() || !is_any_of(tag, answers_to(owed_.front().what))) {
@@ -130,7 +142,7 @@ bool session::implementation::take_home_message(const wire::scanned& frame,
         return false;
     }
     link_swallows_ = owed_.front().hidden();
-    take_reply(tag, frame.body, whole);
+    take_reply(tag, body, whole);
     return link_ != link_phase::none;
 }
 
@@ -251,6 +263,7 @@ void session::implementation::take_error(std::string_view body, std::string_view
         replay_reply(error, body);
     } else if (!front.hidden() && front.instead) {
         to_client_.out().append(*front.instead);
+        link_swallows_ = true;
         ++errors_;
     } else if (front.hidden()) {
         link_lost(fields->message);
@@ -301,6 +314,7 @@ void session::implementation::give_error(wire::error_fields& fields, std::string
         fields.sqlstate = wire::sqlstate::outcome_unknown;
         fields.hint = texts::unknown_outcome_hint;
         wire::append_error(to_client_.out(), fields);
+        link_swallows_ = true;
         return;
     }
     conflict_ = conflict_ || serialization ||
@@ -308,6 +322,7 @@ void session::implementation::give_error(wire::error_fields& fields, std::string
     if (fields.sqlstate.empty()) {
         fields.sqlstate = wire::sqlstate::internal_error;
         wire::append_error(to_client_.out(), fields);
+        link_swallows_ = true;
         return;
     }
     to_client_.pass(whole);

@@ -193,7 +193,8 @@ void session::implementation::login_error(std::string_view body) {
         return;
     }
     if (phase_ == phase::first_link) {
-        // The home's own words, once and untouched.
+        // The home's own words, once and untouched; what it said before them, too.
+        if (login_done_) wire::append_authentication(to_client_.out(), auth_ok);
         if (fields->sqlstate.empty()) {
             auto mended = *fields;
             mended.sqlstate = wire::sqlstate::internal_error;

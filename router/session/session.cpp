@@ -35,7 +35,7 @@ void session::implementation::pump() {
     const bool nothing_left = inbox_.empty() || frame_incomplete_;
     const bool nothing_owed = owed_.empty() || copy_in_;
     if (phase_ == phase::relaying && client_eof_ && nothing_left && nothing_owed && !held_) {
-        const bool polite = status_ == wire::transaction_status::idle && !unsynced_;
+        const bool polite = status_ == wire::transaction_status::idle && !unsynced_ && !copy_in_;
         end(polite);
     }
 }

@@ -165,7 +165,7 @@ def link_breaches(path, content):
 def tree_breaches(root):
     for top, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders
-                            if not f.startswith((".", "build", "__pycache__", "corpus")))
+                            if not f.startswith((".", "build", "__pycache__", "corpus", "node_modules")))
         for name in sorted(files):
             if not name.endswith(text):
                 continue

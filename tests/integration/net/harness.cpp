@@ -1,7 +1,8 @@
 // The data plane alone in front of one home, driven by lines on stdin: for trying it with real
 // clients and servers without a control plane or a configuration file.
 //
-//   net-harness HOST PORT [threads N] [clients N] [password P] [unix PATH]
+//   net-harness HOST PORT [threads N] [clients N] [password P] [unix PATH] [database GLOB]
+//               [isolation LEVEL]
 //   stdin: hold | release | drain MS | close | place HOST PORT | poke | stats | quit
 #include <fstream>
 #include <iostream>
@@ -49,6 +50,12 @@ void print_stats(const net::data_plane& plane, const placement::tool_entry& tool
               << "}" << std::endl;
 }
 
+config::isolation_override::level level_named(const std::string& name) {
+    using level = config::isolation_override::level;
+    if (name == "serializable") return level::serializable;
+    return name == "repeatable_read" ? level::repeatable_read : level::read_committed;
+}
+
 void obey(std::istringstream& line, net::data_plane& plane, placement::tool_entry& tool) {
     std::string word;
     line >> word;
@@ -85,6 +92,9 @@ int main(int argc, char** argv) {
     home.kind = policy::home_kind::postgres;
     home.at = {argv[1], static_cast<std::uint16_t>(std::stoi(argv[2]))};
     config::model model;
+    config::tool settings;
+    settings.name = "tool";
+    settings.match.database = "postgres";
     model.listen.push_back({.at = {"127.0.0.1", 0}, .unix_path = {}});
     for (int i = 3; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
@@ -95,11 +105,10 @@ int main(int argc, char** argv) {
         if (name == "login_ms")
             model.limit.login_timeout = std::chrono::milliseconds(std::stoi(value));
         if (name == "password") home.password = value;
+        if (name == "database") settings.match.database = value;
+        if (name == "isolation") settings.isolation = {level_named(value), "asked for"};
         if (name == "unix") model.listen.push_back({.at = {}, .unix_path = value});
     }
-    config::tool settings;
-    settings.name = "tool";
-    settings.match.database = "postgres";
     model.tools.push_back(settings);
     placement::tool_table tools(model);
     const auto tool = tools.find("tool");

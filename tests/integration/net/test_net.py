@@ -1,5 +1,4 @@
 """The data plane alone (net-harness) in front of a real PostgreSQL: relay, cancel, hold, loss, limits."""
-import json
 import socket
 import struct
 import subprocess
@@ -9,44 +8,9 @@ import time
 import psycopg
 import pytest
 from hotlane_test.gate import Gate
-from hotlane_test.process import free_port, make_folder, program, wait_until
+from hotlane_test.harness import Harness
+from hotlane_test.process import free_port, make_folder, wait_until
 from hotlane_test.servers import PG_BIN, Postgres
-
-
-class Harness:
-    def __init__(self, host, port: int, *options):
-        self.process = subprocess.Popen([program("net-harness"), str(host), str(port), *map(str, options)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addresses = []
-        for line in self.process.stdout:
-            if line.strip() == "ready":
-                break
-            self.addresses.append(line.split()[1])
-        self.port = int(self.addresses[0].rsplit(":", 1)[1])
-
-    def tell(self, line: str) -> str:
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def stats(self) -> dict:
-        return json.loads(self.tell("stats"))
-
-    def dsn(self, more="") -> str:
-        return f"host=127.0.0.1 port={self.port} dbname=postgres user=postgres connect_timeout=10 {more}"
-
-    def connect(self, **options):
-        return psycopg.connect(self.dsn(), autocommit=True, **options)
-
-    def close(self):
-        """Every test ends with this: nothing may be left inside, and the end is clean."""
-        wait_until(lambda: self.stats()["connections"] == 0, 10, "all connections are gone")
-        last = self.stats()
-        self.process.stdin.close()
-        self.process.stdout.read()
-        assert self.process.wait(30) == 0
-        for gauge in ("inside", "waiting", "sessions", "before_login", "cancels_in_flight"):
-            assert last[gauge] == 0, (gauge, last)
 
 
 @pytest.fixture(scope="module")
