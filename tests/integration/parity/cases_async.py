@@ -4,7 +4,7 @@ from hotlane_test.parity import (ask, ask_until, cancel, case, client, closed, d
 from hotlane_test.pgwire import bind, execute, flush, message, parse, query, startup, sync, terminate
 
 WAITS = ("SELECT count(*) = 1 FROM pg_stat_activity "
-         "WHERE query LIKE '%{}%' AND state = 'active' AND pid <> pg_backend_pid()")
+         "WHERE query LIKE '%{}%' AND state = 'active' AND wait_event IS NOT NULL AND pid <> pg_backend_pid()")
 IN_BLOCK = "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%{}%' AND state = 'idle in transaction'"
 END = ("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
        "WHERE query LIKE '%{}%' AND pid <> pg_backend_pid()")
@@ -48,7 +48,8 @@ CASES = [
     case("a parameter that the server changes", outside("ALTER SYSTEM SET IntervalStyle = 'iso_8601'"),
          outside("SELECT pg_reload_conf()"), ask_until("S", "SELECT '1 day'::interval"),
          outside("ALTER SYSTEM RESET IntervalStyle"), outside("SELECT pg_reload_conf()"),
-         ask_until("S", "SELECT '1 day'::interval"), alone="it changes the whole server"),
+         ask_until("S", "SELECT '1 day'::interval"), alone="it changes the whole server",
+         unordered="the news may come with a hidden statement before the query"),
     case("a parameter in a block", ask("BEGIN"), ask("SET DateStyle = German"), ask("SELECT '2024-02-29'::date"),
          ask("ROLLBACK"),
          ask("SELECT '2024-02-29'::date")),
