@@ -32,6 +32,9 @@ void describe_limits(archive& a, limits& l) {
     a.integer("statements_per_client", l.statements_per_client, 1, many);
     a.integer("parameters_per_client", l.parameters_per_client, 1, many);
     a.integer("cancel_in_flight", l.cancel_in_flight, 1, many);
+    a.integer("statements_per_tool", l.statements_per_tool, 0, many);
+    a.size("statement_sample", l.statement_sample_bytes, 0, mib);
+    a.duration("statements_kept", l.statements_kept);
 }
 
 void describe_detect(archive& a, policy::settings::detect_settings& d) {
@@ -117,6 +120,7 @@ void describe_server(archive& a, postgres_server& s) {
         a.secret("password", s.admin_password);
     });
     a.boolean("require_durable", s.require_durable);
+    a.size("space", s.space_bytes, 0, 1024 * 1024 * 1024 * mib);
 }
 
 void describe_tool(archive& a, tool& t) {
@@ -149,6 +153,7 @@ void describe_tool(archive& a, tool& t) {
     a.boolean("no_hidden_constraints", t.no_hidden_constraints);
     a.optional_section(
         "isolation", t.isolation, [&](isolation_override& i) { describe_isolation(a, i); });
+    a.choice("rehearse", t.rehearse, {"refuse", "report"});
     a.duration("hold", t.hold_max, {tick, hours{1}});
     a.duration("keep", t.keep);
 }

@@ -57,7 +57,8 @@ struct postgres_server {
     endpoint at;
     std::string admin_user{"postgres"};
     secret_ref admin_password;
-    bool require_durable{true};  // refuse a move to a server with fsync etc. off
+    std::uint64_t space_bytes{0};  // a copy that is forecast to need more is refused; 0: not asked
+    bool require_durable{true};    // refuse a move to a server with fsync etc. off
 };
 
 // A tool's home on PostgreSQL.
@@ -85,6 +86,9 @@ struct isolation_override {
     std::string reason;
 };
 
+// What a statement that the new home refuses in the rehearsal of a move does to the move.
+enum class rehearse_rule { refuse, report };
+
 struct tool {
     std::string name;  // may be "{database}": a template, one tool per database name
     location where;
@@ -95,6 +99,7 @@ struct tool {
     std::string schema_file;            // DDL of the tool, where it did not pass through hotlane
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;
+    rehearse_rule rehearse{rehearse_rule::refuse};
     milliseconds hold_max{5'000};       // no client of this tool is ever held longer
     milliseconds keep{24 * 3'600'000};  // how long the fenced copy is kept after a move
     [[nodiscard]] bool is_template() const { return name.find('{') != std::string::npos; }
@@ -114,6 +119,9 @@ struct limits {
     int statements_per_client{1'000};  // remembered named statements
     int parameters_per_client{200};    // remembered SETs
     int cancel_in_flight{64};
+    int statements_per_tool{500};  // texts kept for the rehearsal of a move
+    std::uint32_t statement_sample_bytes{4 * 1024};
+    milliseconds statements_kept{24 * 3'600'000};  // not seen for longer: not rehearsed
 };
 
 struct logging {

@@ -118,6 +118,8 @@ inline constexpr std::array limit_names{std::string_view{"client_connections"},
                                         std::string_view{"statements_per_client"},
                                         std::string_view{"parameters_per_client"},
                                         std::string_view{"cancel_in_flight"},
+                                        std::string_view{"statements_per_tool"},
+                                        std::string_view{"statement_sample"},
                                         std::string_view{"open_files"},
                                         std::string_view{"other"}};
 

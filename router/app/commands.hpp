@@ -22,6 +22,7 @@ int show_tools(const client_options& with);
 int show_where(const client_options& with, const std::string& tool);
 int show_explain(const client_options& with, const std::string& tool);
 int show_moves(const client_options& with, int limit);
+int show_move(const client_options& with, const std::string& id);
 
 struct route_options {
     std::string tool;

@@ -30,6 +30,7 @@ struct command_line {
     client_options client;
     std::string path;
     std::string tool;
+    std::string move;
     route_options route;
     pin_options pin;
     std::string length;
@@ -102,9 +103,11 @@ void add_readers(command_line& c) {
                         "explain",
                         "How a tool stands, why, what would change it, and what to do",
                         [&c] { return show_explain(c.client, c.tool); }));
-    add_client(
-        c, c.app, "moves", "Moves, newest first", [&c] { return show_moves(c.client, c.limit); })
-        .add_option("--limit", c.limit, "how many")
+    auto& moves = add_client(c, c.app, "moves", "Moves, newest first; or all about one", [&c] {
+        return c.move.empty() ? show_moves(c.client, c.limit) : show_move(c.client, c.move);
+    });
+    moves.add_option("MOVE", c.move, "the move's id, as `hotlane moves` shows it");
+    moves.add_option("--limit", c.limit, "how many")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
 }

@@ -150,7 +150,7 @@ outcome open(active_move& m) {
 }  // namespace
 
 outcome move_back(active_move& m) {
-    for (const auto step : {&stage, &hold_tool, &fence, &copy, &verify})
+    for (const auto step : {&stage, &rehearse_statements, &hold_tool, &fence, &copy, &verify})
         if (auto went = step(m); !went) return went;
     if (auto entered = enter(m, phase::commit); !entered) return entered;
     auto flipped = flip_back({m.postgres(), m.with.limit.lock}, m.made());

@@ -13,6 +13,9 @@ namespace {
 
 using policy::home_kind;
 
+constexpr std::size_t moves_looked_at = 200;
+constexpr const char* own_work_kind = "engine_work";  // of the store's documents, by tool
+
 struct cleaner {
     context& with;
     const placement::move_record& record;
@@ -32,11 +35,51 @@ bool open_both(cleaner& c) {
 
 // Did a later move of this tool work on the engine? Then the LSN tells nothing any more.
 bool moved_since(cleaner& c) {
-    auto recent = c.with.around.store.recent_moves(200);
+    auto recent = c.with.around.store.recent_moves(moves_looked_at);
     if (!recent) return true;
-    for (const auto& r : *recent)
+    bool reached = recent->size() < moves_looked_at;
+    for (const auto& r : *recent) {
         if (r.tool == c.record.tool && r.id > c.record.id && r.outcome != "refused") return true;
-    return false;
+        reached = reached || r.id <= c.record.id;
+    }
+    return !reached;  // so many moves ago that nobody can tell
+}
+
+// Dropping what other moves of this tool left moves the engine's LSN too. It is noted before it
+// begins, so that it is known whatever happens to us.
+bool note_own_work(cleaner& c) {
+    const auto now = c.with.around.now().time_since_epoch().count();
+    c.with.steps.before("journal own work");
+    const auto kept =
+        c.with.around.store.put_document(own_work_kind, c.record.tool, {{"at_ms", now}});
+    c.with.steps.sent("journal own work");
+    return kept.has_value();
+}
+bool worked_since(cleaner& c) {
+    const auto noted = c.with.around.store.document(own_work_kind, c.record.tool);
+    if (!noted) return true;
+    return *noted &&
+           (*noted)->value("at_ms", std::int64_t{0}) >= c.record.started.time_since_epoch().count();
+}
+
+// Without the LSN: do the names still stand as the fence left them? Empty: they do.
+std::string strangers(const cleaner& c, const engine_catalog& catalog) {
+    for (const auto& t : c.p.tables)
+        if (what_stands(catalog, t.name) != stands::ours)
+            return fmt::format(
+                "table \"{}\" of tool {} was made or dropped on the engine after the "
+                "tool left it (move {})",
+                t.name,
+                c.record.tool,
+                c.record.id);
+    for (const auto& [name, columns] : catalog)
+        if (!is_own_name(name) && what_stands(catalog, name) == stands::data)
+            return fmt::format(
+                "table \"{}\" was made on the engine after tool {} left it (move {})",
+                name,
+                c.record.tool,
+                c.record.id);
+    return {};
 }
 
 // Empty: the fenced table holds what was copied from it. nullopt: the home did not answer.
@@ -78,7 +121,8 @@ cleaned clean_engine_copy(cleaner& c) {
     for (std::size_t i = 0; i < c.p.tables.size(); ++i)
         begun = begun ||
                 what_stands(*catalog, engine_name(c.record.id, part::fenced, i)) == stands::nothing;
-    if (!untouched && !begun && !moved_since(c)) {
+    const bool moved = moved_since(c);
+    if (!untouched && !begun && !moved && !worked_since(c)) {
         out.late_write = fmt::format(
             "the engine was written to after tool {} left it (move {}, LSN {} then, {} now)",
             c.record.tool,
@@ -87,6 +131,8 @@ cleaned clean_engine_copy(cleaner& c) {
             *lsn);
         return out;
     }
+    if (!untouched && !moved) out.late_write = strangers(c, *catalog);
+    if (!out.late_write.empty()) return out;
     for (std::size_t i = 0; i < c.p.tables.size(); ++i) {
         const auto name = engine_name(c.record.id, part::fenced, i);
         if (untouched || what_stands(*catalog, name) != stands::data) continue;
@@ -97,6 +143,7 @@ cleaned clean_engine_copy(cleaner& c) {
             return out;
         }
     }
+    if (!note_own_work(c)) return out;
     for (std::size_t i = 0; i < c.p.tables.size(); ++i) {
         const auto name = engine_name(c.record.id, part::fenced, i);
         if (what_stands(*catalog, name) == stands::nothing) continue;
@@ -109,7 +156,7 @@ cleaned clean_engine_copy(cleaner& c) {
 // Placeholders, tombstones and staged copies of a move: nobody's data, whatever became of it.
 bool drop_leftovers(cleaner& c) {
     auto catalog = read_engine_catalog(*c.engine);
-    if (!catalog) return false;
+    if (!catalog || !note_own_work(c)) return false;
     const std::string own = staging_schema(c.record.id) + "_";
     for (const auto& [name, columns] : *catalog) {
         if (!is_own_name(name) || name.rfind(own, 0) != 0) continue;

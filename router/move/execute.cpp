@@ -115,6 +115,9 @@ report execute(context& with, const request& what, findings found, policy::time_
         s = finish(m);
     } else {
         out.refusals.push_back(went.error());
+        // What else the rehearsal found.
+        out.refusals.insert(out.refusals.end(), m.found.refusals.begin(), m.found.refusals.end());
+        m.record.plan["detail"] = m.found.detail;
         m.record.reason = went.error().code + ": " + went.error().message;
         s = settle_down(m);
         release(m, s);

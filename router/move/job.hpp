@@ -21,9 +21,10 @@ using outcome = tl::expected<void, refusal>;
 struct time_limits {
     std::chrono::milliseconds connect{2'000};
     std::chrono::milliseconds statement{10'000};
-    std::chrono::milliseconds scan{3'600'000};  // preflight reads every row, nothing is held
-    std::chrono::milliseconds lock{500};        // one try for a lock at PostgreSQL
-    std::chrono::milliseconds settle{10'000};   // a failed move asks this long before it lets go
+    std::chrono::milliseconds scan{3'600'000};   // preflight reads every row, nothing is held
+    std::chrono::milliseconds lock{500};         // one try for a lock at PostgreSQL
+    std::chrono::milliseconds rehearse{30'000};  // all statements together, nothing is held
+    std::chrono::milliseconds settle{10'000};    // a failed move asks this long before it lets go
     std::chrono::milliseconds settle_pause{100};
 };
 
@@ -75,6 +76,8 @@ refusal home_failed(policy::home_kind home, std::string_view doing, const link_e
 // The two directions, up to the flip and beyond. An error means: resolve.
 outcome move_out(active_move& m);
 outcome move_back(active_move& m);
+// Shared: the statements of lately, prepared at the new home (rehearse.cpp).
+outcome rehearse_statements(active_move& m);
 // Shared: hold and drain.
 outcome hold_tool(active_move& m);
 // Shared: the levers, tried on scratch tables of the engine.

@@ -46,6 +46,16 @@ struct param {
     cell value;  // as text; bytea: the bytes themselves
 };
 
+// What a home says of a statement without running it.
+struct described_column {
+    std::string name;
+    std::uint32_t type{};
+};
+struct description {
+    std::vector<std::uint32_t> parameters;  // their types
+    std::vector<described_column> columns;  // none: it gives no rows
+};
+
 // After fate::unknown, and after a stream that failed, the link is dead: every call fails.
 class home_link {
   public:
@@ -53,6 +63,9 @@ class home_link {
 
     // Without parameters several statements may stand in `sql` (PostgreSQL only).
     virtual answer<rows> exec(const std::string& sql, const std::vector<param>& params = {}) = 0;
+    // Prepares and describes one statement, as a client's Parse and Describe would; nothing is run.
+    virtual answer<description> describe(const std::string& sql,
+                                         const std::vector<std::uint32_t>& types) = 0;
     // Hands each row to `on_row` as it comes; false ends the stream and the link.
     virtual answer<std::uint64_t> read(const std::string& sql,
                                        const std::function<bool(const row_view&)>& on_row) = 0;

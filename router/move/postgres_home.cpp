@@ -13,6 +13,9 @@ namespace {
 std::string ident(std::string_view name) {
     return sql::quote_identifier(name);
 }
+std::string literal(std::string_view text) {
+    return sql::quote_literal(text);
+}
 
 // One transaction: marker first, then `statements`, then COMMIT. Any refusal rolls back.
 answer<bool> transact(pg_job job,
@@ -81,11 +84,9 @@ std::optional<definition_error> try_tables(pg_job job, const plan& p) {
     return std::nullopt;
 }
 
-answer<bool> flip_out(pg_job job, const plan& p) {
+// Everything of the flip but the marker.
+static std::vector<std::string> flip_statements(const plan& p) {
     const std::string staged = staging_schema(p.move);
-    marker next = staging_of(p);
-    next.state = marker_state::serving;
-    next.epoch = p.epoch + 1;
     std::vector<std::string> statements{drop_fence_views_sql(p.schema)};
     for (const auto& t : p.tables)
         statements.push_back(fmt::format(
@@ -94,7 +95,61 @@ answer<bool> flip_out(pg_job job, const plan& p) {
     // CREATE as well: CREATE TABLE IF NOT EXISTS asks for it even when the table is there.
     statements.push_back(
         fmt::format("GRANT USAGE, CREATE ON SCHEMA {} TO {}", ident(p.schema), ident(p.role)));
-    return transact(job, p.tool, staging_of(p), next, statements);
+    return statements;
+}
+
+answer<bool> flip_out(pg_job job, const plan& p) {
+    marker next = staging_of(p);
+    next.state = marker_state::serving;
+    next.epoch = p.epoch + 1;
+    return transact(job, p.tool, staging_of(p), next, flip_statements(p));
+}
+
+// As a session of the role would begin: its own search_path, or the one that hotlane gives it.
+static answer<bool> take_role(pg_job job, const plan& p) {
+    const std::string path =
+        p.schema != "public"
+            ? literal(ident(p.schema))
+            : fmt::format(
+                  "coalesce((SELECT substr(c, 13) FROM pg_db_role_setting s LEFT JOIN "
+                  "pg_roles r ON r.oid = s.setrole LEFT JOIN pg_database d ON d.oid = "
+                  "s.setdatabase, unnest(s.setconfig) c WHERE c LIKE 'search\\_path=%' AND "
+                  "(s.setrole = 0 OR r.rolname = {}) AND (s.setdatabase = 0 OR d.datname = "
+                  "current_database()) ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), "
+                  "(SELECT CASE WHEN source IN ('default', 'configuration file', 'command "
+                  "line') THEN setting ELSE boot_val END FROM pg_settings WHERE name = "
+                  "'search_path'))",
+                  literal(p.role));
+    for (const auto& statement : {fmt::format("SELECT set_config('search_path', {}, true)", path),
+                                  fmt::format("SET LOCAL ROLE {}", ident(p.role))})
+        if (auto sent = send(job.link, statement); !sent) {
+            rollback(job.link);
+            return tl::unexpected(sent.error());
+        }
+    return true;
+}
+
+answer<bool> begin_as_flipped(pg_job job, const plan& p) {
+    if (auto begun = begin(job.link, job.lock_timeout); !begun)
+        return tl::unexpected(begun.error());
+    auto mark = read_marker(job.link, p.tool, true);
+    if (!mark || !*mark || (*mark)->state != marker_state::staging || (*mark)->move != p.move) {
+        rollback(job.link);
+        if (!mark) return tl::unexpected(mark.error());
+        return false;
+    }
+    for (const auto& statement : flip_statements(p))
+        if (auto sent = send(job.link, statement); !sent) {
+            rollback(job.link);
+            return tl::unexpected(sent.error());
+        }
+    return take_role(job, p);
+}
+
+answer<bool> begin_as_role(pg_job job, const plan& p) {
+    if (auto begun = begin(job.link, job.lock_timeout); !begun)
+        return tl::unexpected(begun.error());
+    return take_role(job, p);
 }
 
 answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& staging) {

@@ -32,6 +32,11 @@ answer<bool> flip_out(pg_job job, const plan& p);
 // staging(m) -> away(e), the staging schema is dropped.
 answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& staging);
 
+// Open transactions, to be rolled back: statements of the tool's role are understood there as after
+// the flip of a move out (staged tables under their real names), or as they are now.
+answer<bool> begin_as_flipped(pg_job job, const plan& p);
+answer<bool> begin_as_role(pg_job job, const plan& p);
+
 // serving(e) -> fenced(m), under ACCESS EXCLUSIVE on every table. `shape` (postgres_shape) must be
 // what it was in preflight. A lock that is not had in time: refused, sqlstate 55P03.
 answer<bool> fence_tables(pg_job job,

@@ -76,6 +76,28 @@ class pq_link final : public home_link {
         return out;
     }
 
+    // The text may hold values of the application, so the steps do not name it.
+    answer<description> describe(const std::string& sql,
+                                 const std::vector<std::uint32_t>& types) override {
+        if (!c_) return tl::unexpected(lost("the link is closed"));
+        const std::vector<Oid> oids(types.begin(), types.end());
+        const auto prepared = ask("prepare a statement of the tool", [&] {
+            return PQsendPrepare(
+                c_.get(), "", sql.c_str(), static_cast<int>(oids.size()), oids.data());
+        });
+        if (!prepared) return tl::unexpected(prepared.error());
+        const auto told = ask("describe a statement of the tool",
+                              [&] { return PQsendDescribePrepared(c_.get(), ""); });
+        if (!told) return tl::unexpected(told.error());
+        description out;
+        const PGresult* r = told->get();
+        for (int i = 0; i < PQnparams(r); ++i)
+            out.parameters.push_back(PQparamtype(r, i));
+        for (int i = 0; i < PQnfields(r); ++i)
+            out.columns.push_back({PQfname(r, i), PQftype(r, i)});
+        return out;
+    }
+
     answer<std::uint64_t> read(const std::string& sql,
                                const std::function<bool(const row_view&)>& on_row) override {
         if (auto sent = send(sql, {}); !sent) return tl::unexpected(sent.error());
@@ -173,6 +195,27 @@ class pq_link final : public home_link {
         if (auto flushed = flush(deadline_); !flushed) return flushed;
         steps_.sent(sql);
         return {};
+    }
+
+    // One message of the extended protocol with its one result.
+    template <typename Send>
+    answer<result> ask(std::string_view what, Send send_it) {
+        steps_.before(what);
+        deadline_ = clock::now() + limit_;
+        if (send_it() != 1) return die(trimmed(PQerrorMessage(c_.get())));
+        if (auto flushed = flush(deadline_); !flushed) return tl::unexpected(flushed.error());
+        steps_.sent(what);
+        result last;
+        for (;;) {
+            auto next = next_result();
+            if (!next) return tl::unexpected(next.error());
+            if (!*next) break;
+            last.reset(**next);
+        }
+        if (!last) return die("no reply");
+        if (PQresultStatus(last.get()) == PGRES_FATAL_ERROR)
+            return tl::unexpected(fail(refused_by(last.get())));
+        return last;
     }
 
     bool send_now(const std::string& sql, const std::vector<param>& params) {

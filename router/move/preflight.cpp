@@ -14,6 +14,9 @@ namespace {
 using policy::home_kind;
 
 constexpr std::size_t bad_values_shown = 10;
+// A row's header, its line pointer, padding and its entry in a key's index; and the values once in
+// the table, once at most in indexes.
+constexpr std::uint64_t row_overhead = 64, size_factor = 2;
 constexpr std::string_view invalid_catalog = "3D000";
 
 std::string random_seed() {
@@ -140,6 +143,35 @@ sql::schema_definition known_ddl(preflight& f) {
 bool note_bad_value(preflight& f, refusal bad) {
     f.found.refusals.push_back(std::move(bad));
     return f.found.refusals.size() < bad_values_shown;
+}
+
+long long connection_room::free() const noexcept {
+    long long least = server;
+    if (database >= 0) least = std::min(least, database - in_database);
+    if (role >= 0) least = std::min(least, role - of_role);
+    return least;
+}
+
+std::string connection_room::why() const {
+    if (role >= 0 && role - of_role == free())
+        return fmt::format("the role's CONNECTION LIMIT is {}, {} in use", role, of_role);
+    if (database >= 0 && database - in_database == free())
+        return fmt::format(
+            "the database's CONNECTION LIMIT is {}, {} in use", database, in_database);
+    return "max_connections of the server";
+}
+
+void check_space(preflight& f) {
+    const std::uint64_t forecast = f.bytes * size_factor + f.rows * row_overhead;
+    f.found.detail["space"] = {{"forecast_bytes", forecast}, {"limit_bytes", f.server.space_bytes}};
+    if (f.server.space_bytes == 0 || forecast <= f.server.space_bytes) return;
+    f.refuse(
+        "space",
+        fmt::format("the copy needs about {} MiB on PostgreSQL server {}; its `space` is {} MiB",
+                    (forecast >> 20U) + 1,
+                    f.server.name,
+                    f.server.space_bytes >> 20U),
+        "make room there and raise `space` of the server in the configuration");
 }
 
 void forecast(preflight& f, std::chrono::milliseconds copy_time) {

@@ -14,8 +14,8 @@ struct preflight {
     findings found;
     config::postgres_home home;  // the tool's, defaults filled in
     config::postgres_server server;
-    std::chrono::milliseconds budget{};  // of the hold
-    std::uint64_t rows{0};
+    std::chrono::milliseconds budget{};    // of the hold
+    std::uint64_t rows{0}, bytes{0};       // of all values, as text
     std::chrono::milliseconds scanned{0};  // how long reading them all took
 
     void refuse(std::string code, std::string message, std::string mend);
@@ -28,6 +28,19 @@ bool prepare(preflight& f, const std::string& id);
 void check_postgres(preflight& f);
 // The DDL that is known of the tool: what passed through hotlane, or the schema file.
 sql::schema_definition known_ddl(preflight& f);
+// How many more connections the tool's role can have in its database.
+struct connection_room {
+    long long server{};                     // max_connections, less those reserved and those in use
+    long long database{-1}, in_database{};  // CONNECTION LIMIT (-1: none) and what is in use
+    long long role{-1}, of_role{};
+    [[nodiscard]] long long free() const noexcept;
+    [[nodiscard]] std::string why() const;  // the tightest of them
+};
+
+// PostgreSQL does not tell how much room its disk has: the forecast of the copy is held against
+// what the operator allows (`space` of the server).
+void check_space(preflight& f);
+
 // Counts a bad value; false once there are enough to show.
 bool note_bad_value(preflight& f, refusal bad);
 // Refuses when the copy would be held longer than the budget.

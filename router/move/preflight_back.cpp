@@ -102,7 +102,7 @@ void scan_values(preflight& f) {
 }  // namespace
 
 findings look_back(context& with, const request& what, const std::string& id) {
-    preflight f{with, what, {}, {}, {}, {}, 0, {}};
+    preflight f{with, what, {}, {}, {}, {}, 0, 0, {}};
     if (!prepare(f, id)) return std::move(f.found);
     if (!check_place(f)) return std::move(f.found);
     check_postgres(f);

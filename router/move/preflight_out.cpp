@@ -153,7 +153,11 @@ void scan_values(preflight& f) {
             *f.found.engine,
             t,
             t.name,
-            [](const std::vector<value>&) { return true; },
+            [&](const std::vector<value>& values) {
+                for (const auto& v : values)
+                    f.bytes += v.bytes.size() + sizeof(std::int64_t);
+                return true;
+            },
             [&](refusal bad) { return note_bad_value(f, std::move(bad)); });
         if (!read) {
             f.found.refusals.push_back(
@@ -171,7 +175,7 @@ void scan_values(preflight& f) {
 }  // namespace
 
 findings look_out(context& with, const request& what, const std::string& id) {
-    preflight f{with, what, {}, {}, {}, {}, 0, {}};
+    preflight f{with, what, {}, {}, {}, {}, 0, 0, {}};
     if (!prepare(f, id)) return std::move(f.found);
     if (!check_place(f)) return std::move(f.found);
     check_postgres(f);
@@ -182,6 +186,7 @@ findings look_out(context& with, const request& what, const std::string& id) {
         check_real_digits(f);
     }
     if (!f.found.made.tables.empty()) scan_values(f);
+    check_space(f);
     forecast(f,
              f.scanned * scans_under_hold + hold_at_least +
                  hold_per_table * static_cast<int>(f.found.made.tables.size()));

@@ -129,6 +129,41 @@ void check_login(preflight& f) {
              "its CONNECTION LIMIT");
 }
 
+// Room for the links of as many clients as the tool has now: each may need one at once.
+void check_connections(preflight& f) {
+    auto reply = ask(
+        f,
+        "SELECT current_setting('max_connections')::bigint - "
+        "current_setting('superuser_reserved_connections')::bigint - (SELECT count(*) FROM "
+        "pg_stat_activity WHERE backend_type = 'client backend'), (SELECT datconnlimit::bigint "
+        "FROM "
+        "pg_database WHERE datname = current_database()), (SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> "
+        "pg_backend_pid()), (SELECT rolconnlimit::bigint FROM pg_roles WHERE rolname = $1), "
+        "(SELECT "
+        "count(*) FROM pg_stat_activity WHERE usename = $1)",
+        {{param_type::text, f.home.role}});
+    if (!reply || reply->data.empty()) return;
+    const row& r = reply->data[0];
+    const auto number = [&](std::size_t i) {
+        return std::strtoll(text(r, i).c_str(), nullptr, 10);
+    };
+    const bool comes = f.what.to == home_kind::postgres;
+    const auto wanted = std::max<long long>(1, f.with.tool.counted.sessions.load());
+    const connection_room room{
+        number(0), number(1), number(2), text(r, 3).empty() ? -1 : number(3), number(4)};
+    f.found.detail["connections"] = {{"needed", comes ? wanted : 0}, {"free", room.free()}};
+    if (!comes || room.free() >= wanted) return;
+    f.refuse("connections",
+             fmt::format("the tool has {} clients; PostgreSQL has room for {} more connections "
+                         "({})",
+                         wanted,
+                         std::max(0LL, room.free()),
+                         room.why()),
+             "raise max_connections, the role's or the database's CONNECTION LIMIT, or end idle "
+             "sessions");
+}
+
 void check_shared(preflight& f) {
     for (const auto& other : f.with.around.tools.all()) {
         if (other->name == f.with.tool.name || !other->settings.postgres) continue;
@@ -158,6 +193,7 @@ void check_postgres(preflight& f) {
     check_role(f);
     check_role_settings(f);
     if (f.good()) check_login(f);
+    if (f.good()) check_connections(f);
     check_shared(f);
     auto prepared =
         ask(f, "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()");

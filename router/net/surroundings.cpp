@@ -3,6 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
+#include <array>
 #include <utility>
 
 #include "router/wire/sqlstate.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t sample_bytes_max = 2'000;
 constexpr std::uint64_t write_sample_every = 16;  // writes; conflicts are all offered
+constexpr std::chrono::minutes seen_again{10};    // a known statement is told of this often
 constexpr std::size_t name_bytes_max = 80;        // of a client's text in a message
 
 session::isolation_rule isolation_of(const config::tool& settings) {
@@ -28,6 +30,27 @@ session::isolation_rule isolation_of(const config::tool& settings) {
             return session::isolation_rule::serializable;
     }
     return session::isolation_rule::by_statement;
+}
+
+// Which statements the tools were told of lately, by this thread: what makes the common case of a
+// statement that is known one look into a table.
+std::uint64_t& told(std::uint64_t mark) {
+    constexpr std::size_t places = 4'096;
+    thread_local std::array<std::uint64_t, places> marks{};
+    return marks[mark % places];
+}
+
+std::uint64_t mark_of(std::uint64_t fingerprint, const void* tool, std::uint64_t turn) {
+    constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15ULL;
+    std::uint64_t mark = fingerprint ^ (turn * odd);
+    mark = (mark ^ (mark >> 29U)) * odd;
+    mark ^= static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tool)) * odd;
+    mark ^= mark >> 32U;
+    return mark == 0 ? 1 : mark;
+}
+
+std::uint64_t turn_of(policy::time_point now) {
+    return static_cast<std::uint64_t>(now.time_since_epoch() / seen_again);
 }
 
 std::string quoted(std::string_view text) {
@@ -96,6 +119,7 @@ bool surroundings::resolve(std::string_view user,
     }
     tool_ = std::move(found);
     tool_->counted.sessions.fetch_add(1, relaxed);
+    turn_ = turn_of(all_.now());
     tool.name = tool_->name;
     tool.isolation = isolation_of(tool_->settings);
     return true;
@@ -188,7 +212,9 @@ void surroundings::leave(const session::ended_transaction& ended) {
     auto& counted = tool_->counted;
     if (std::exchange(inside_, false)) tool_->gate.leave();
     counted.transactions.fetch_add(1, relaxed);
-    counted.last_activity_ms.store(all_.now().time_since_epoch().count(), relaxed);
+    const auto now = all_.now();
+    counted.last_activity_ms.store(now.time_since_epoch().count(), relaxed);
+    turn_ = turn_of(now);
     if (ended.errors > 0) {
         counted.errors.fetch_add(static_cast<std::uint64_t>(ended.errors), relaxed);
     }
@@ -226,6 +252,28 @@ void surroundings::ddl_seen(std::string_view sql) {
                       .table = {},
                       .sql = std::string(sql),
                       .at = all_.now()});
+}
+
+bool surroundings::wants_statement(std::uint64_t fingerprint) {
+    const auto mark = mark_of(fingerprint, tool_.get(), turn_);
+    return fingerprint != 0 && told(mark) != mark;
+}
+
+void surroundings::statement_seen(std::uint64_t fingerprint,
+                                  std::string_view sql,
+                                  std::span<const std::uint32_t> types) {
+    const auto mark = mark_of(fingerprint, tool_.get(), turn_);
+    told(mark) = mark;
+    switch (tool_->statements.see(fingerprint, sql, types, all_.now())) {
+        case placement::statement_book::kept::yes:
+            break;
+        case placement::statement_book::kept::too_long:
+            count_limit_hit("statement_sample");
+            break;
+        case placement::statement_book::kept::another_went:
+            count_limit_hit("statements_per_tool");
+            break;
+    }
 }
 
 void surroundings::count_limit_hit(std::string_view limit) {

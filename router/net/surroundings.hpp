@@ -33,6 +33,10 @@ class surroundings final : public session::environment {
     void cancel_wait() override;
     std::string issue_secret(std::uint32_t process_id) override;
     void ddl_seen(std::string_view sql) override;
+    bool wants_statement(std::uint64_t fingerprint) override;
+    void statement_seen(std::uint64_t fingerprint,
+                        std::string_view sql,
+                        std::span<const std::uint32_t> types) override;
     void count_limit_hit(std::string_view limit) override;
 
     [[nodiscard]] placement::tool_entry* tool() const noexcept { return tool_.get(); }
@@ -65,6 +69,7 @@ class surroundings final : public session::environment {
     bool before_login_{false};
     steady::time_point wait_began_;
     std::uint64_t writes_{0};
+    std::uint64_t turn_{0};  // grows every few minutes: what was seen before is offered again
     std::uint32_t key_process_{0};
     std::string key_secret_;
 };

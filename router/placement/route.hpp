@@ -17,6 +17,7 @@
 #include "config/model.hpp"
 #include "policy/types.hpp"
 #include "router/placement/gate.hpp"
+#include "router/placement/statements.hpp"
 
 namespace hotlane::placement {
 
@@ -93,6 +94,7 @@ struct tool_entry {
     counters counted;
     observations seen;
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
+    statement_book statements;
 
     [[nodiscard]] std::shared_ptr<const route> current() const;
     void swap(std::shared_ptr<const route> next);  // never nullptr

@@ -120,6 +120,11 @@ std::shared_ptr<tool_entry> tool_table::make(const config::tool& settings) const
     entry->name = settings.name;
     entry->settings = settings;
     entry->gate.set_bounds(limit_.held_clients, limit_.held_bytes);
+    statement_book::bounds book;
+    book.statements = static_cast<std::size_t>(limit_.statements_per_tool);
+    book.sample_bytes = limit_.statement_sample_bytes;
+    book.lately = std::chrono::duration_cast<policy::duration>(limit_.statements_kept);
+    entry->statements.set_bounds(book);
     return entry;
 }
 

@@ -183,6 +183,8 @@ void session::implementation::take_query(const client_frame& frame) {
             if (!entry.text && (statement.what == sql::kind::ddl || statement.parameter ||
                                 statement.what == sql::kind::set_session_characteristics))
                 entry.text = std::make_shared<const std::string>(*sql);
+        if (!entry.text && env_.wants_statement(entry.facts->fingerprint))
+            entry.text = std::make_shared<const std::string>(*sql);
         note_sent(entry.facts.get(), *sql, entry.facts->statements.size() == 1 && !unsynced_);
     } else {
         env_.count_limit_hit("parsed_message_bytes");

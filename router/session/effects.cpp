@@ -53,14 +53,22 @@ void session::implementation::command_complete(std::string_view tag) {
         if (!front.facts || index >= front.facts->statements.size()) return;
         const auto facts = front.facts;  // what follows may clear what holds it
         const auto text = front.text;
+        if (text && front.done == facts->statements.size()) statement_done(*facts, *text, {});
         succeeded(facts->statements[index], text ? std::string_view(*text) : "", tag);
     } else if (front.what == owes::execute && front.statement && front.statement->facts) {
         const auto statement = front.statement;
+        statement_done(*statement->facts, statement->sql, statement->types);
         for (const auto& one : statement->facts->statements)
             succeeded(one, statement->sql, tag);
     } else if (front.what == owes::execute && !in_block_) {
         implicit_wrote_ = true;  // nobody knows what it was
     }
+}
+
+void session::implementation::statement_done(const sql::facts& facts,
+                                             std::string_view sql,
+                                             std::span<const std::uint32_t> types) {
+    if (env_.wants_statement(facts.fingerprint)) env_.statement_seen(facts.fingerprint, sql, types);
 }
 
 void session::implementation::succeeded(const sql::statement& statement,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -72,7 +73,12 @@ class environment {
     // A cancel key for this session: the process number of its first link and a secret of ours.
     virtual std::string issue_secret(std::uint32_t process_id) = 0;
 
-    virtual void ddl_seen(std::string_view sql) = 0;           // a DDL statement that succeeded
+    virtual void ddl_seen(std::string_view sql) = 0;  // a DDL statement that succeeded
+    // A text that succeeded, for the rehearsal of a move. Only offered while it is wanted: cheap.
+    virtual bool wants_statement(std::uint64_t /*fingerprint*/) { return false; }
+    virtual void statement_seen(std::uint64_t /*fingerprint*/,
+                                std::string_view /*sql*/,
+                                std::span<const std::uint32_t> /*types*/) {}
     virtual void count_limit_hit(std::string_view limit) = 0;  // name of a limit of config
 };
 

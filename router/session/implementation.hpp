@@ -13,6 +13,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -156,6 +157,9 @@ class session::implementation {
 
     // ---- effects.cpp ----
     void command_complete(std::string_view tag);
+    void statement_done(const sql::facts& facts,
+                        std::string_view sql,
+                        std::span<const std::uint32_t> types);
     void succeeded(const sql::statement& statement, std::string_view sql, std::string_view tag);
     void parameter_set(const sql::statement& statement, std::string_view sql);
     void note_pins(const sql::statement& statement);

@@ -92,6 +92,64 @@ def test_bad_values(bench, ddl, insert, words):
     refused(bench, "bad_value", *words)
 
 
+def test_a_statement_that_postgres_refuses(bench):
+    run(bench, "CREATE TABLE notes (id INTEGER PRIMARY KEY, v TEXT, n INTEGER)",
+        "INSERT INTO notes (id, v, n) VALUES (1, 'a', 1), (2, 'b', 2)")
+    with bench.hotlane.connect("shop") as c:
+        c.execute("SELECT group_concat(v) FROM notes WHERE v <> 'geheim-4711'")  # the engine has it
+        c.execute("SELECT sum(n) FROM notes")
+        c.execute("UPDATE notes SET n = n + 1 WHERE id = %s", (1,))
+    done = bench.hotlane.route("shop", "postgres")
+    assert done.returncode == 1, done.stdout + done.stderr
+    for word in ("statement_refused", "group_concat ( v ) from notes", "42883", "mend:", "rehearse: report"):
+        assert word in done.stderr, done.stderr
+    assert "geheim" not in done.stdout + done.stderr
+    where = bench.hotlane.where("shop")
+    assert where["home"] == "engine" and where["served"]
+    newest = bench.hotlane.json("moves")["moves"][0]
+    assert newest["outcome"] == "undone" and newest["phase"] == "rehearse" and newest["held_ms"] == 0
+    shown = bench.hotlane.cli("moves", newest["id"]).stdout
+    assert "group_concat" in shown and "geheim" not in shown
+    # The mend: a function of this name, made for the tool.
+    with psycopg.connect(bench.pg.dsn("shop", "app"), autocommit=True) as c:
+        c.execute("CREATE AGGREGATE group_concat(text) (SFUNC = textcat, STYPE = text)")
+    done = bench.hotlane.route("shop", "postgres")
+    assert done.returncode == 0, done.stdout + done.stderr
+    newest = bench.hotlane.json("moves")["moves"][0]
+    shown = bench.hotlane.cli("moves", newest["id"]).stdout
+    assert "select sum ( n ) from notes" in shown and "numeric" in shown, shown
+    # The way back: a statement that only PostgreSQL understands.
+    with bench.hotlane.connect("shop") as c:
+        c.execute("SELECT id, row_number() OVER (ORDER BY id) FROM notes WHERE v <> 'geheim-4711'")
+    back = bench.hotlane.route("shop", "engine")
+    assert back.returncode == 1, back.stdout + back.stderr
+    assert "statement_refused" in back.stderr and "row_number" in back.stderr and "geheim" not in back.stderr
+    assert bench.hotlane.where("shop")["home"] == "postgres"
+    # Until it is mended here the operator may say that it is allowed to fail.
+    allow_refused_statements(bench)
+    assert bench.hotlane.route("shop", "engine").returncode == 0
+    log = bench.hotlane.process.output()
+    assert "geheim" not in log
+
+
+def allow_refused_statements(bench):
+    """Starts hotlane anew with `rehearse: report` for the tool; its book of statements is empty then."""
+    bench.hotlane.stop()
+    text = bench.hotlane.config_path.read_text()
+    bench.hotlane.config_path.write_text(text.replace("    policy: default\n", "    policy: default\n    rehearse: report\n"))
+    bench.hotlane.start()
+
+
+def test_no_room_for_connections(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    bench.pg.execute("ALTER ROLE app CONNECTION LIMIT 1")
+    try:
+        with bench.hotlane.connect("shop"), bench.hotlane.connect("shop"):
+            refused(bench, "connections", "CONNECTION LIMIT")
+    finally:
+        bench.pg.execute("ALTER ROLE app CONNECTION LIMIT -1")
+
+
 def moves_there_and_back(bench, read):
     with bench.hotlane.connect("shop") as c:
         before = c.execute(read).fetchall()

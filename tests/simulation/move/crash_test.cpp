@@ -211,6 +211,63 @@ TEST_CASE("a write into a fenced table is seen: the move is undone, or cleaning 
     CHECK(rang > 0);
 }
 
+TEST_CASE("a statement that the new home refuses ends the move before anything is held") {
+    for (const auto from : {home_kind::engine, home_kind::postgres}) {
+        CAPTURE(int(from));
+        auto w = make_world(from, 1);
+        process p(*w);
+        bool known = false;
+        REQUIRE(p.recover(&known));
+        // The engine has this function, PostgreSQL has no such table; both homes are asked.
+        p.saw(from == home_kind::engine ? "SELECT max(id) FROM t WHERE v <> 'engine_only'"
+                                        : "SELECT nosuchfunction(id) FROM t");
+        hotlane::move::report done;
+        REQUIRE(p.move(other(from), &done));
+        CHECK_FALSE(done.moved);
+        REQUIRE(done.refusals.size() == 1);
+        CHECK(done.refusals[0].code == "statement_refused");
+        CHECK(done.refusals[0].message.find("from t") != std::string::npos);
+        CHECK_FALSE(done.refusals[0].mend.empty());
+        CHECK_FALSE(done.detail["phases"].contains("hold"));
+        check_life_goes_on(*w);
+        // The operator says that it may fail there.
+        p.tool->settings.rehearse = hotlane::config::rehearse_rule::report;
+        REQUIRE(p.recover(&known));
+        REQUIRE(p.move(other(from), &done));
+        CHECK(done.moved);
+        CHECK(done.detail["rehearsal"]["refused"].size() == 1);
+    }
+}
+
+TEST_CASE("cleaning up after one move is no late write to another") {
+    for (const bool somebody_wrote : {false, true}) {
+        CAPTURE(somebody_wrote);
+        auto w = make_world(home_kind::engine, 1);
+        process p(*w);
+        p.steps.bystanders = {};
+        bool known = false;
+        REQUIRE(p.recover(&known));
+        std::vector<std::string> ids;
+        for (const auto to : {home_kind::postgres, home_kind::engine, home_kind::postgres}) {
+            hotlane::move::report done;
+            REQUIRE(p.move(to, &done));
+            REQUIRE(done.moved);
+            ids.push_back(done.id);
+        }
+        const auto clean = [&](std::size_t i) {
+            return hotlane::move::clean_with(p.with, **w->store.move(ids[i]));
+        };
+        CHECK(clean(0).dropped);
+        CHECK(clean(1).dropped);
+        if (somebody_wrote)
+            REQUIRE(w->at_engine.accepts("INSERT INTO \"hotlane_" + ids[2] +
+                                         "_f0\" VALUES (777777, 'x')"));
+        const auto last = clean(2);
+        CHECK(last.dropped != somebody_wrote);
+        CHECK(last.late_write.empty() != somebody_wrote);
+    }
+}
+
 TEST_CASE("a lost store is repaired from the homes") {
     for (const auto from : {home_kind::engine, home_kind::postgres}) {
         const auto steps = count_steps(from);

@@ -58,6 +58,13 @@ class engine_link final : public home_link {
         return reply;
     }
 
+    answer<description> describe(const std::string& sql,
+                                 const std::vector<std::uint32_t>&) override {
+        auto reply = exec("EXPLAIN " + sql, {});
+        if (!reply) return tl::unexpected(reply.error());
+        return description{{}, {{"id", 25}}};
+    }
+
     answer<std::uint64_t> read(const std::string& sql,
                                const std::function<bool(const row_view&)>& on_row) override {
         auto reply = exec(sql, {});

@@ -164,6 +164,12 @@ process::process(world& in)
     with.limit.settle = std::chrono::milliseconds(0);
     with.limit.settle_pause = std::chrono::milliseconds(0);
     steps.bystanders = [this] { w.probe(); };
+    saw("SELECT v FROM t WHERE id = 1");
+    saw("UPDATE u SET v = 'x' WHERE id = 1");
+}
+
+void process::saw(const std::string& sql) {
+    tool->statements.see(std::hash<std::string>{}(sql), sql, {}, fixed_now());
 }
 
 bool process::move(home_kind to, report* out) {

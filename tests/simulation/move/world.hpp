@@ -37,20 +37,23 @@ class memory_store final : public hotlane::placement::store {
     stored<std::vector<std::string>> ddl(const std::string&) override {
         return std::vector<std::string>{};
     }
-    stored<void> put_document(const std::string&,
-                              const std::string&,
-                              const nlohmann::json&) override {
+    stored<void> put_document(const std::string& kind,
+                              const std::string& name,
+                              const nlohmann::json& body) override {
+        documents_[kind + "/" + name] = body;
         return {};
     }
-    stored<std::optional<nlohmann::json>> document(const std::string&,
-                                                   const std::string&) override {
-        return std::optional<nlohmann::json>{};
+    stored<std::optional<nlohmann::json>> document(const std::string& kind,
+                                                   const std::string& name) override {
+        const auto at = documents_.find(kind + "/" + name);
+        return at == documents_.end() ? std::optional<nlohmann::json>{} : std::optional(at->second);
     }
-    void forget() { placements_.clear(), moves_.clear(); }
+    void forget() { placements_.clear(), moves_.clear(), documents_.clear(); }
 
   private:
     std::map<std::string, placement_record> placements_;
     std::map<std::string, move_record> moves_;
+    std::map<std::string, nlohmann::json> documents_;
 };
 
 struct world {
@@ -88,6 +91,7 @@ struct process {
     hotlane::move::context with;
 
     explicit process(world& in);
+    void saw(const std::string& sql);  // a client ran it
     // False: killed on the way.
     bool move(hotlane::policy::home_kind to, hotlane::move::report* out = nullptr);
     bool recover(bool* known);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -157,6 +158,8 @@ class scripted_environment : public environment {
     int entered{0}, left{0}, waits_cancelled{0}, inside{0};
     std::vector<ended_transaction> ended;
     std::vector<std::string> ended_sql, ended_table, ddl, limits;
+    std::set<std::uint64_t> wanted;  // fingerprints that were seen and are wanted no more
+    std::vector<std::pair<std::string, std::vector<std::uint32_t>>> seen;
 
     bool resolve(std::string_view,
                  std::string_view,
@@ -186,6 +189,15 @@ class scripted_environment : public environment {
     void cancel_wait() override { ++waits_cancelled; }
     std::string issue_secret(std::uint32_t) override { return "ours"; }
     void ddl_seen(std::string_view sql) override { ddl.emplace_back(sql); }
+    bool wants_statement(std::uint64_t fingerprint) override {
+        return fingerprint != 0 && wanted.count(fingerprint) == 0;
+    }
+    void statement_seen(std::uint64_t fingerprint,
+                        std::string_view sql,
+                        std::span<const std::uint32_t> types) override {
+        wanted.insert(fingerprint);
+        seen.emplace_back(sql, std::vector<std::uint32_t>(types.begin(), types.end()));
+    }
     void count_limit_hit(std::string_view limit) override { limits.emplace_back(limit); }
 };
 
