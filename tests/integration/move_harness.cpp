@@ -1,7 +1,7 @@
 // One tool, one store, one order: a move or a recovery without the data plane, for tests that try
 // the mover on real homes (tests/integration/test_move_scenarios.py).
 //
-//   move-harness --config FILE --state FILE --tool NAME [--ddl FILE]
+//   move-harness --config FILE --state FILE --tool NAME [--ddl FILE] [--saw FILE]
 //                (--to engine|postgres [--dry-run] [--hold MS] | --recover | --clean ID)
 #include <CLI/CLI.hpp>
 #include <fstream>
@@ -18,7 +18,7 @@ using hotlane::policy::home_kind;
 using hotlane::policy::time_point;
 
 struct order {
-    std::string config, state, tool, ddl, to, clean;
+    std::string config, state, tool, ddl, saw, to, clean;
     bool dry_run{false}, recover{false};
     int hold_ms{5'000};
 };
@@ -26,6 +26,14 @@ struct order {
 time_point now() {
     return std::chrono::time_point_cast<hotlane::policy::duration>(
         std::chrono::system_clock::now());
+}
+
+// The statements of a file; none where none is named.
+std::vector<std::string> statements_of(const std::string& path) {
+    if (path.empty()) return {};
+    std::ifstream in(path);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    return hotlane::sql::split_statements(text);
 }
 
 nlohmann::json describe(const hotlane::placement::tool_entry& tool) {
@@ -65,12 +73,10 @@ int obey(const order& o) {
         std::cerr << "no such tool\n";
         return 2;
     }
-    if (!o.ddl.empty()) {
-        std::ifstream in(o.ddl);
-        const std::string text{std::istreambuf_iterator<char>(in), {}};
-        for (const auto& s : hotlane::sql::split_statements(text))
-            static_cast<void>((*store)->add_ddl(o.tool, s));
-    }
+    for (const auto& s : statements_of(o.ddl))
+        static_cast<void>((*store)->add_ddl(o.tool, s));
+    for (const auto& s : statements_of(o.saw))
+        tool->statements.see(hotlane::sql::analyze(s).fingerprint, s, {}, now());
     hotlane::move::surroundings around{loaded->value, tools, **store, &now, {}, nullptr};
     nlohmann::json out;
     const bool placed = hotlane::move::recover(*tool, around);
@@ -103,6 +109,7 @@ int main(int argc, char** argv) {
     app.add_option("--state", o.state)->required();
     app.add_option("--tool", o.tool)->required();
     app.add_option("--ddl", o.ddl);
+    app.add_option("--saw", o.saw);
     app.add_option("--to", o.to);
     app.add_option("--clean", o.clean);
     app.add_option("--hold", o.hold_ms);

@@ -171,6 +171,36 @@ def test_a_table_made_on_postgres_goes_back_too(servers):
     assert m.engine("SELECT max(id) FROM late") == [(3,)]
 
 
+def test_statements_are_rehearsed_at_the_other_home(servers):
+    m = Mover(servers, SCHEMAS["plain"][0] + ['CREATE TABLE "Odd Name" (id INTEGER PRIMARY KEY)'])
+    saw = servers.folder / "rehearse.sql"
+    saw.chmod(0o644) if saw.exists() else saw.touch(0o644)
+
+    def rehearsed(home, text):
+        saw.write_text(text)
+        return m.move(home, "--saw", str(saw))
+
+    m.engine("INSERT INTO t VALUES (1, 2, 'x')")
+    done = rehearsed("postgres", "SELECT ifnull(s, 'pw-4711') FROM t; SELECT n FROM t; SELECT * FROM twill_stats; "
+                     "BEGIN")
+    assert [r["code"] for r in done["refusals"]] == ["statement_refused"] and not done["moved"], done
+    assert "ifnull ( s , ? ) from t" in done["refusals"][0]["message"] and "42883" in done["refusals"][0]["message"]
+    assert "4711" not in json.dumps(done) and "hold" not in done["detail"]["phases"]
+    assert done["detail"]["rehearsal"]["elsewhere"] == ["select * from twill_stats"]
+    done = rehearsed("postgres", "SELECT sum(n) FROM t; INSERT INTO \"Odd Name\" (id) VALUES (5)")
+    assert done["moved"], done
+    assert {"statement": "select sum ( n ) from t", "what": "column sum", "was": "bigint", "will_be": "numeric"} in \
+        done["detail"]["rehearsal"]["differences"]
+    for bad in ("SELECT n FROM public.t", "SELECT rank() OVER (ORDER BY n) FROM t", "SELECT n FROM t FOR UPDATE"):
+        done = rehearsed("engine", bad)
+        assert [r["code"] for r in done["refusals"]] == ["statement_refused"] and not done["moved"], (bad, done)
+        m.postgres("INSERT INTO t (n) VALUES (1)")  # it serves on
+    done = rehearsed("engine", "SELECT relname FROM pg_class; DELETE FROM \"Odd Name\" WHERE id = 1; "
+                     "SELECT count(*) FROM t WHERE t.n > 1; SELECT nosuch FROM t")
+    assert done["moved"], done
+    assert done["detail"]["rehearsal"]["elsewhere"] == ["select relname from pg_class"]
+
+
 REFUSALS = [
     (["CREATE TABLE t (id INTEGER PRIMARY KEY, v REAL)"], "INSERT INTO t VALUES (7, 'abc')", "bad_value", "id = 7"),
     (["CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)"], "INSERT INTO t VALUES (7, 'abc')", "bad_value", "\"v\""),
@@ -264,10 +294,13 @@ def test_kill_at_every_statement(servers, home, suffix):
     other = "engine" if home == "postgres" else "postgres"
     ledger = []
     probe(m, ledger)
+    saw = servers.folder / "saw.sql"
+    saw.write_text("SELECT n, s FROM t WHERE id = 1; UPDATE t SET n = t.n + 1 WHERE id = 1")
+    saw.chmod(0o644)
     for point in range(1, POINTS_MAX):
         if m.call("--recover")["route"]["home"] != other:
             m.moved(other)
-        died = m.move(home, env={"HOTLANE_CRASH_AT": f"{point}{suffix}"}, may_die=True) is None
+        died = m.move(home, "--saw", str(saw), env={"HOTLANE_CRASH_AT": f"{point}{suffix}"}, may_die=True) is None
         probe(m, ledger)
         again = point % 7 + 1  # recovery is killed as well, at another point each time
         m.call("--recover", env={"HOTLANE_CRASH_AT": f"{again}{suffix}"}, may_die=True)

@@ -136,7 +136,8 @@ def allow_refused_statements(bench):
     """Starts hotlane anew with `rehearse: report` for the tool; its book of statements is empty then."""
     bench.hotlane.stop()
     text = bench.hotlane.config_path.read_text()
-    bench.hotlane.config_path.write_text(text.replace("    policy: default\n", "    policy: default\n    rehearse: report\n"))
+    line = "    policy: default\n"
+    bench.hotlane.config_path.write_text(text.replace(line, line + "    rehearse: report\n"))
     bench.hotlane.start()
 
 
