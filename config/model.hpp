@@ -85,6 +85,18 @@ struct isolation_override {
     std::string reason;
 };
 
+// How clients of a tool share links to its home.
+struct pool_settings {
+    enum class mode { session, transaction } share{mode::session};
+    int max{20};  // links of a tool, all threads together
+    int min{0};   // of one user, database and startup settings, kept open while clients are there
+    milliseconds idle{600'000};
+    milliseconds lifetime{3'600'000};
+    milliseconds wait{10'000};   // for a link; then 57P03
+    milliseconds notice{5'000};  // after so long a waiting client is told
+    int statements{500};         // prepared on one link
+};
+
 struct tool {
     std::string name;  // may be "{database}": a template, one tool per database name
     location where;
@@ -95,6 +107,7 @@ struct tool {
     std::string schema_file;            // DDL of the tool, where it did not pass through hotlane
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;
+    pool_settings pool;
     milliseconds hold_max{5'000};       // no client of this tool is ever held longer
     milliseconds keep{24 * 3'600'000};  // how long the fenced copy is kept after a move
     [[nodiscard]] bool is_template() const { return name.find('{') != std::string::npos; }
@@ -130,6 +143,7 @@ struct model {
     logging log;
     limits limit;
     std::map<std::string, postgres_server> postgres;
+    pool_settings pool;       // of tools that say nothing else
     std::vector<tool> tools;  // first match wins
     std::map<std::string, policy::settings> policies;
     milliseconds sample_timeout{2'000};

@@ -9,7 +9,7 @@
 namespace hotlane::net {
 
 // Limits by the name that config/model.hpp gives them; `other` takes a name nobody listed.
-inline constexpr std::array<std::string_view, 14> limit_names{"client_connections",
+inline constexpr std::array<std::string_view, 16> limit_names{"client_connections",
                                                               "clients_before_login",
                                                               "login_timeout",
                                                               "connect_timeout",
@@ -22,6 +22,8 @@ inline constexpr std::array<std::string_view, 14> limit_names{"client_connection
                                                               "parameters_per_client",
                                                               "cancel_in_flight",
                                                               "open_files",
+                                                              "pool_wait",
+                                                              "statements_per_link",
                                                               "other"};
 
 struct net_counters {
