@@ -252,7 +252,10 @@ void read_model(assembly& work, const node& root) {
     reader r{root, "", work.problems, work.origins};
     describe_process(r, m);
     if (!r.has("listen")) m.listen = {listener{{"127.0.0.1", 6432}, {}}};
-    r.list("tools", m.tools, [&](tool& t) { describe_tool(r, t); });
+    r.list("tools", m.tools, [&](tool& t) {
+        t.pool = m.pool;
+        describe_tool(r, t);
+    });
     r.finish({"include", "policies"});
     for (std::size_t i = 0; i < m.tools.size(); ++i) {
         complete(m.tools[i], work.origins, fmt::format("tools[{}]", i));

@@ -70,6 +70,26 @@ void describe_return(archive& a, policy::settings::return_settings& r) {
     a.duration("lookback", r.lookback, {tick, hours{24 * 31}});
 }
 
+void describe_pool(archive& a, pool_settings& p) {
+    a.choice("mode", p.share, {"session", "transaction"});
+    a.integer("max", p.max, 1, many);
+    a.integer("min", p.min, 0, many);
+    a.duration("idle", p.idle, {tick, hours{24 * 31}});
+    a.duration("lifetime", p.lifetime, {tick, hours{24 * 31}});
+    a.duration("wait", p.wait, {tick, hours{1}});
+    a.duration("notice", p.notice, {tick, hours{1}});
+    a.integer("statements", p.statements, 1, many);
+}
+
+void describe_retry(archive& a, policy::settings::retry_settings& r) {
+    a.choice("when", r.when, {"off", "flagged", "always"});
+    a.integer("attempts", r.attempts, 1, many);
+    a.duration("time", r.time, {tick, hours{1}});
+    a.duration("pause_first", r.pause_first, {tick, hours{1}});
+    a.duration("pause_max", r.pause_max, {tick, hours{1}});
+    a.size("size", r.size, 1, 16 * mib);
+}
+
 void describe_isolation(archive& a, isolation_override& i) {
     a.required("level");
     a.required("reason");
@@ -105,6 +125,7 @@ void describe_process(archive& a, model& m) {
         choose("format", m.log.format, formats);
     });
     a.section("limits", [&] { describe_limits(a, m.limit); });
+    a.section("pool", [&] { describe_pool(a, m.pool); });
     a.section("sampling", [&] { a.duration("timeout", m.sample_timeout, {tick, hours{1}}); });
     a.named("postgres", m.postgres, [&](const std::string& name, postgres_server& s) {
         s.name = name;
@@ -154,6 +175,7 @@ void describe_tool(archive& a, tool& t) {
     a.optional_section(
         "isolation", t.isolation, [&](isolation_override& i) { describe_isolation(a, i); });
     a.choice("rehearse", t.rehearse, {"refuse", "report"});
+    a.section("pool", [&] { describe_pool(a, t.pool); });
     a.duration("hold", t.hold_max, {tick, hours{1}});
     a.duration("keep", t.keep);
 }
@@ -175,6 +197,7 @@ void describe_policy(archive& a, policy::settings& s) {
         a.boolean("route_busy_lane", s.diagnose.route_busy_lane);
     });
     a.section("levers", [&] {
+        a.section("retry", [&] { describe_retry(a, s.levers.retry); });
         a.boolean("shard", s.levers.shard);
         a.duration("shard_deadline", s.levers.shard_deadline);
         a.duration("diagnose_deadline", s.levers.diagnose_deadline);

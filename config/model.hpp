@@ -88,6 +88,17 @@ struct isolation_override {
 
 // What a statement that the new home refuses in the rehearsal of a move does to the move.
 enum class rehearse_rule { refuse, report };
+// How clients of a tool share links to its home.
+struct pool_settings {
+    enum class mode { session, transaction } share{mode::session};
+    int max{20};  // links of a tool, all threads together
+    int min{0};   // of one user, database and startup settings, kept open while clients are there
+    milliseconds idle{600'000};
+    milliseconds lifetime{3'600'000};
+    milliseconds wait{10'000};   // for a link; then 57P03
+    milliseconds notice{5'000};  // after so long a waiting client is told
+    int statements{500};         // prepared on one link
+};
 
 struct tool {
     std::string name;  // may be "{database}": a template, one tool per database name
@@ -100,6 +111,7 @@ struct tool {
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;
     rehearse_rule rehearse{rehearse_rule::refuse};
+    pool_settings pool;
     milliseconds hold_max{5'000};       // no client of this tool is ever held longer
     milliseconds keep{24 * 3'600'000};  // how long the fenced copy is kept after a move
     [[nodiscard]] bool is_template() const { return name.find('{') != std::string::npos; }
@@ -138,6 +150,7 @@ struct model {
     logging log;
     limits limit;
     std::map<std::string, postgres_server> postgres;
+    pool_settings pool;       // of tools that say nothing else
     std::vector<tool> tools;  // first match wins
     std::map<std::string, policy::settings> policies;
     milliseconds sample_timeout{2'000};

@@ -214,6 +214,28 @@ class writer {
         by_tool(names::unknown_outcomes, [](one t) { return wide(t.traffic.unknown_outcomes); });
         by_tool(names::queue_wait, [](one t) { return wide(t.traffic.hold_wait_us) / 1e6; });
         by_tool(names::hold, [](one t) { return t.hold; });
+        links();
+    }
+
+    void links() {
+        by_tool(names::links_open, [](one t) { return wide(t.links_open); });
+        by_tool(names::links_lent, [](one t) { return wide(t.links_lent); });
+        by_tool(names::link_waiters, [](one t) { return wide(t.link_waiters); });
+        by_tool(names::link_waits, [](one t) { return wide(t.link_waits); });
+        by_tool(names::link_wait, [](one t) { return wide(t.link_wait_us) / 1e6; });
+        by_tool(names::links_made, [](one t) { return wide(t.links_made); });
+        by_tool(names::link_failures, [](one t) { return wide(t.link_failures); });
+        by_tool(names::pinned, [](one t) { return wide(t.pinned); });
+        by_tool(names::retry_tries, [](one t) { return wide(t.retry_tries); });
+        const auto each = [&](const metric_name& what, auto tool_snapshot::*counts) {
+            each_tool(what, [&](family& f, one t) {
+                for (const auto& [label, n] : t.*counts)
+                    f.add({t.tool, label}, wide(n));
+            });
+        };
+        each(names::links_closed, &tool_snapshot::links_closed);
+        each(names::pins, &tool_snapshot::pins);
+        each(names::retries, &tool_snapshot::retries);
     }
 
     void moves() {

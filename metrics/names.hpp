@@ -49,6 +49,18 @@ inline constexpr metric_name conflicts{"hotlane_conflicts_total", k::counter, "t
 inline constexpr metric_name client_errors{"hotlane_client_errors_total", k::counter, "tool", "Errors that clients were told, conflicts included."};
 inline constexpr metric_name unknown_outcomes{"hotlane_unknown_outcomes_total", k::counter, "tool", "Transactions of which nobody knows whether they committed (SQLSTATE 08007)."};
 inline constexpr metric_name queue_wait{"hotlane_queue_wait_seconds_total", k::counter, "tool", "Time that clients spent in hotlane's own queues."};
+inline constexpr metric_name links_open{"hotlane_links_open", k::gauge, "tool", "Links to the home that clients share: lent, idle or being opened."};
+inline constexpr metric_name links_lent{"hotlane_links_lent", k::gauge, "tool", "Shared links that serve a transaction, or a session that keeps its link."};
+inline constexpr metric_name link_waiters{"hotlane_link_waiters", k::gauge, "tool", "Clients that wait for a shared link."};
+inline constexpr metric_name link_waits{"hotlane_link_waits_total", k::counter, "tool", "Transactions that had to wait for a shared link."};
+inline constexpr metric_name link_wait{"hotlane_link_wait_seconds_total", k::counter, "tool", "Time that clients waited for a shared link."};
+inline constexpr metric_name links_made{"hotlane_links_made_total", k::counter, "tool", "Links to the home that were opened."};
+inline constexpr metric_name link_failures{"hotlane_link_failures_total", k::counter, "tool", "Links to the home that could not be opened."};
+inline constexpr metric_name links_closed{"hotlane_links_closed_total", k::counter, "tool,reason", "Shared links that were closed: idle, lifetime, route, broken, state (something of a client was left), evicted (for another identity), shutdown."};
+inline constexpr metric_name pins{"hotlane_pins_total", k::counter, "tool,reason", "Sessions that can no longer change their link, by what they hold there."};
+inline constexpr metric_name pinned{"hotlane_pinned_sessions", k::gauge, "tool", "Sessions that keep their link."};
+inline constexpr metric_name retries{"hotlane_retries_total", k::counter, "tool,outcome", "Statements that met a write conflict under lever 1: recovered, exhausted, too_large, given_up."};
+inline constexpr metric_name retry_tries{"hotlane_retry_tries_total", k::counter, "tool", "Tries that lever 1 made."};
 inline constexpr metric_name hold{"hotlane_hold_seconds", k::histogram, "tool", "How long a client was held while the tool moved."};
 
 inline constexpr metric_name moves{"hotlane_moves_total", k::counter, "tool,to,outcome", "Moves that ended: done, undone (the tool serves at its old home) or refused."};
@@ -90,7 +102,8 @@ inline constexpr std::array all{
     policy_info, handoff_ratio, mean_wait, abort_ratio, conflict_ratio, threshold,
     predicted_handoff_ratio, predicted_conflict_ratio, predicted_lane_use_ratio, sessions,
     held_clients, transactions, write_transactions, conflicts, client_errors, unknown_outcomes,
-    queue_wait, hold, moves, move_info, move_start, move_phase_start, fence_left, late_write, home_up,
+    queue_wait, links_open, links_lent, link_waiters, link_waits, link_wait, links_made,
+    link_failures, links_closed, pins, pinned, retries, retry_tries, hold, moves, move_info, move_start, move_phase_start, fence_left, late_write, home_up,
     route_info, route_epoch, route_served, samples, sample_errors, sample_duration, sample_at, windows,
     client_connections, client_connections_total, limit_hits, log_suppressed, config_ok, config_at,
     config_reloads, config_info, cpu, resident, virtual_memory, open_fds, max_fds, start_time};
@@ -121,6 +134,8 @@ inline constexpr std::array limit_names{std::string_view{"client_connections"},
                                         std::string_view{"statements_per_tool"},
                                         std::string_view{"statement_sample"},
                                         std::string_view{"open_files"},
+                                        std::string_view{"pool_wait"},
+                                        std::string_view{"statements_per_link"},
                                         std::string_view{"other"}};
 
 // Label values of outcome of hotlane_moves_total.

@@ -61,6 +61,9 @@ struct tool_snapshot {
     std::uint64_t sessions{};
     std::uint64_t held{};
     policy::traffic traffic;
+    std::uint64_t links_open{}, links_lent{}, link_waiters{}, link_waits{}, link_wait_us{};
+    std::uint64_t links_made{}, link_failures{}, pinned{}, retry_tries{};
+    std::map<std::string, std::uint64_t, std::less<>> links_closed, pins, retries;
     hold_histogram hold;
 
     std::map<std::pair<policy::home_kind, std::string>, std::uint64_t> moves;  // to, outcome

@@ -2,6 +2,7 @@
 // config/ fills this from YAML; policy/ reads it. Every value has a unit in its type or name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "policy/types.hpp"
@@ -41,7 +42,23 @@ struct settings {
         bool route_busy_lane{false};    // route a busy lane too
     } diagnose;
 
+    // Lever 1: an autocommit statement that ended in a write conflict is sent again.
+    enum class retry_when : std::uint8_t {
+        off,
+        flagged,  // in mode act, while the runbook is at work
+        always
+    };
+    struct retry_settings {
+        retry_when when{retry_when::flagged};
+        int attempts{100};        // after the first
+        duration time{5'000};     // from the first try to the last
+        duration pause_first{2};  // upper edge of the first pause; doubles
+        duration pause_max{100};
+        std::uint64_t size{64 * 1024};  // a longer request, or reply, is not kept for it
+    };
+
     struct lever_settings {
+        retry_settings retry;
         bool shard{true};                     // lever 2 before lever 3
         duration shard_deadline{86'400'000};  // how long the advice waits
         duration diagnose_deadline{60'000};   // how long flagged waits for a diagnosis

@@ -105,6 +105,7 @@ class desk {
     void note_pause(const move::report& ended);
     void begin_move(const policy::command& what, outcome& more);
     void save_state();
+    void set_retry();
     [[nodiscard]] policy::fleet_view others() const;
     [[nodiscard]] policy::move_end how_it_ended(const control::order& ended) const;
     tl::expected<void, std::string> answer(outcome out);

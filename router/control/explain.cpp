@@ -32,6 +32,27 @@ void add_evidence(std::string& out, const tool_view& tool) {
     if (!tool.samples.empty()) add_line(out, "For example: " + tool.samples.front());
 }
 
+void add_retries(std::string& out, const tool_view& tool) {
+    const auto& c = tool.entry->counted;
+    const auto count = [&](std::size_t which) {
+        return c.retries[which].load(std::memory_order_relaxed);
+    };
+    const bool on = tool.entry->retry.on.load(std::memory_order_relaxed);
+    const auto met = count(0) + count(1) + count(2) + count(3);
+    if (!on && met == 0) return;
+    add_line(out,
+             fmt::format("Lever 1 (retry) is {}: of {} autocommit writes that met a conflict it "
+                         "saved {} with {} tries; {} ran out of tries, {} were too large, {} were "
+                         "given up.",
+                         on ? "on" : "off",
+                         met,
+                         count(0),
+                         c.retry_tries.load(std::memory_order_relaxed),
+                         count(1),
+                         count(2),
+                         count(3)));
+}
+
 std::string indented(const std::string& text) {
     std::string out = "    ";
     for (const char c : text) {
@@ -74,6 +95,7 @@ std::string explain_text(const tool_view& tool, const json& decisions) {
     add_line(out, "");
     add_sampling(out, tool);
     add_evidence(out, tool);
+    add_retries(out, tool);
     add_decisions(out, decisions);
     add_recipes(out, tool);
     return out;

@@ -53,6 +53,23 @@ void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
     out.traffic.errors = read(c.errors);
     out.traffic.unknown_outcomes = read(c.unknown_outcomes);
     out.traffic.hold_wait_us = read(c.hold_wait_us);
+    out.links_open = read(c.links_open);
+    out.links_lent = read(c.links_lent);
+    out.link_waiters = read(c.link_waiters);
+    out.link_waits = read(c.link_waits);
+    out.link_wait_us = read(c.link_wait_us);
+    out.links_made = read(c.link_opens);
+    out.link_failures = read(c.link_failures);
+    out.pinned = read(c.pinned_now);
+    out.retry_tries = read(c.retry_tries);
+    const auto counts = [](const auto& labels, const auto& values, auto& into) {
+        for (std::size_t i = 0; i < labels.size(); ++i)
+            into.emplace(labels[i], read(values[i]));
+    };
+    counts(placement::link_ends, c.links_closed, out.links_closed);
+    counts(placement::pin_reasons, c.pins, out.pins);
+    out.pins.erase("none");
+    counts(placement::retry_outcomes, c.retries, out.retries);
 }
 
 metrics::tool_snapshot tool_figures(const tool_view& tool) {

@@ -22,6 +22,32 @@ Number read(const std::atomic<Number>& value) {
     return value.load(std::memory_order_relaxed);
 }
 
+// What is not 0, by its label.
+template <typename Labels, typename Counts>
+json counts_json(const Labels& labels, const Counts& counts) {
+    json out = json::object();
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        if (const auto n = read(counts[i]); n > 0) out[std::string(labels[i])] = n;
+    return out;
+}
+
+json links_json(const placement::counters& c) {
+    return {{"open", read(c.links_open)},
+            {"lent", read(c.links_lent)},
+            {"idle", read(c.links_open) - read(c.links_lent)},
+            {"waiting", read(c.link_waiters)},
+            {"waits", read(c.link_waits)},
+            {"pinned", read(c.pinned_now)},
+            {"closed", counts_json(placement::link_ends, c.links_closed)}};
+}
+
+json retries_json(const placement::tool_entry& entry) {
+    auto out = counts_json(placement::retry_outcomes, entry.counted.retries);
+    out["on"] = read(entry.retry.on);
+    out["tries"] = read(entry.counted.retry_tries);
+    return out;
+}
+
 json traffic_json(const placement::tool_entry& entry) {
     const auto& c = entry.counted;
     return {{"sessions", read(c.sessions)},
@@ -36,6 +62,9 @@ json traffic_json(const placement::tool_entry& entry) {
             {"link_failures", read(c.link_failures)},
             {"switched", read(c.switched)},
             {"pinned_ended", read(c.pinned_ended)},
+            {"links", links_json(c)},
+            {"pins", counts_json(placement::pin_reasons, c.pins)},
+            {"retries", retries_json(entry)},
             {"waiting", entry.gate.waiting()}};
 }
 

@@ -108,7 +108,9 @@ void connection::post_cancel(std::function<void()> done) {
 void connection::cancel_here(std::function<void()> done) {
     const auto key = closed_ ? session::link_key{} : session_.cancel_target();
     if (!link_ || key.secret.empty()) {
-        done();  // nothing runs here that it could mean
+        // Nothing runs at a home; what waits to be sent there is answered and never sent.
+        if (!closed_ && session_.on_cancel_queued(steady::now())) pump();
+        done();
         return;
     }
     session_.on_cancel_started();

@@ -23,7 +23,7 @@ constexpr milliseconds linger_max{1'000};
 connection::connection(worker& on, stream client, const peer& from)
     : worker_(on),
       all_(on.all()),
-      surroundings_(all_, on.io()),
+      surroundings_(on, *this),
       session_(surroundings_, all_.bounds, is_local(from)),
       client_(std::move(client)),
       closer_(on.io()) {}
@@ -116,6 +116,8 @@ void connection::arm(session::timer which, milliseconds after) {
                         tool->counted.hold_refused.fetch_add(1, std::memory_order_relaxed);
                     }
                     break;
+                case session::timer::retry:
+                    break;
                 case session::timer::pinned:
                     if (auto* const tool = self->surroundings_.tool()) {
                         tool->counted.pinned_ended.fetch_add(1, std::memory_order_relaxed);
@@ -204,6 +206,7 @@ void connection::close() {
     if (closed_) return;
     closed_ = true;
     drop_link();
+    surroundings_.stop_waiting();
     surroundings_.end();
     for (auto& each : timers_) {
         if (each) each->cancel();

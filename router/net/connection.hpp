@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "router/net/dialer.hpp"
+#include "router/net/home_link.hpp"
 #include "router/net/shared.hpp"
 #include "router/net/surroundings.hpp"
 #include "router/net/types.hpp"
@@ -20,7 +21,7 @@ namespace hotlane::net {
 
 class worker;
 
-class connection : public std::enable_shared_from_this<connection> {
+class connection final : public link_user, public std::enable_shared_from_this<connection> {
   public:
     connection(worker& on, stream client, const peer& from);
 
@@ -35,17 +36,17 @@ class connection : public std::enable_shared_from_this<connection> {
     // the home has taken it (or cannot).
     void post_cancel(std::function<void()> done);
 
-  private:
-    struct link {
-        explicit link(stream s, const peer& to) : socket(std::move(s)), at(to) {}
-        stream socket;
-        peer at;
-        bool reading{false};
-        bool writing{false};
-        bool eof{false};
-    };
-    using link_ptr = std::shared_ptr<link>;
+    void link_event(const link_ptr& link, error_code error) override;
 
+    // ---- borrowed links, from the surroundings ----
+    void attach(const link_ptr& link);
+    link_ptr detach();
+    [[nodiscard]] bool wants_link() const noexcept { return !closed_ && !link_; }
+    void lend(const link_ptr& link);
+    void deny_link(const session::refusal& why, std::string_view words);
+    void delay_link(const std::string& notice);
+
+  private:
     // ---- connection.cpp ----
     void pump();
     void perform(const session::action& action);
@@ -93,8 +94,8 @@ class connection : public std::enable_shared_from_this<connection> {
     std::uint64_t link_generation_{0};
     steady::time_point last_dial_{};
     int dials_in_a_row_{0};
-    std::array<std::optional<timer>, 4> timers_;
-    std::array<std::uint64_t, 4> timer_serials_{};
+    std::array<std::optional<timer>, session::timer_kinds> timers_;
+    std::array<std::uint64_t, session::timer_kinds> timer_serials_{};
     timer closer_;
 };
 

@@ -24,6 +24,8 @@ inline constexpr std::array<std::string_view, 16> limit_names{"client_connection
                                                               "statements_per_tool",
                                                               "statement_sample",
                                                               "open_files",
+                                                              "pool_wait",
+                                                              "statements_per_link",
                                                               "other"};
 
 struct net_counters {

@@ -4,8 +4,10 @@
 
 #include "router/net/address.hpp"
 #include "router/net/connection.hpp"
+#include "router/net/pool.hpp"
 #include "router/net/socket.hpp"
 #include "router/net/worker.hpp"
+#include "router/wire/message.hpp"
 
 namespace hotlane::net {
 
@@ -55,7 +57,8 @@ void connection::link_connected(stream socket, const peer& at) {
     if (closed_) return;
     dialer_.reset();
     prepare_socket(socket, at);
-    link_ = std::make_shared<link>(std::move(socket), at);
+    link_ = std::make_shared<home_link>(std::move(socket), at);
+    link_->user = this;
     surroundings_.tool()->counted.link_opens.fetch_add(1, relaxed);
     session_.on_link_open(steady::now());
     pump();
@@ -69,6 +72,10 @@ void connection::drop_link() {
         dialer_.reset();
     }
     if (!link_) return;
+    if (link_->pool) {
+        surroundings_.give_back(session::link_fate::close);
+        return;
+    }
     const auto old = std::exchange(link_, nullptr);
     const auto bytes = session_.to_link();
     error_code ignored;
@@ -76,23 +83,61 @@ void connection::drop_link() {
         old->socket.write_some(asio::buffer(bytes.data(), bytes.size()), ignored);
         session_.consume_to_link(bytes.size());
     }
-    old->socket.close(ignored);
+    old->close();
+}
+
+void connection::attach(const link_ptr& link) {
+    link_ = link;
+    link_->user = this;
+    link_generation_ = link->memory.generation;
+}
+
+link_ptr connection::detach() {
+    if (link_) link_->user = nullptr;
+    return std::exchange(link_, nullptr);
+}
+
+void connection::lend(const link_ptr& link) {
+    attach(link);
+    session_.on_link_lent(link->memory, steady::now());
+    pump();
+}
+
+void connection::deny_link(const session::refusal& why, std::string_view words) {
+    if (closed_) return;
+    session_.on_link_refused(why, words, steady::now());
+    pump();
+}
+
+void connection::delay_link(const std::string& text) {
+    if (closed_) return;
+    std::string notice;
+    wire::append_error(notice,
+                       {.severity = "NOTICE",
+                        .severity_raw = "NOTICE",
+                        .sqlstate = "00000",
+                        .message = text,
+                        .detail = {},
+                        .hint = {},
+                        .others = {}},
+                       wire::tag_b::notice);
+    session_.on_link_wait(notice, steady::now());
+    pump();
 }
 
 void connection::read_link() {
-    if (!link_ || link_->reading || link_->eof || closed_) return;
-    if (!session_.wants_link_bytes()) return;
-    link_->reading = true;
-    link_->socket.async_wait(stream::wait_read,
-                             [self = shared_from_this(), from = link_](error_code error) {
-                                 from->reading = false;
-                                 if (self->closed_ || self->link_ != from) return;
-                                 if (error) {
-                                     self->link_broken(from, error);
-                                 } else {
-                                     self->link_readable(from);
-                                 }
-                             });
+    if (!link_ || closed_ || !session_.wants_link_bytes()) return;
+    link_->watch();
+}
+
+void connection::link_event(const link_ptr& from, error_code error) {
+    if (closed_ || link_ != from) return;
+    const auto self = shared_from_this();
+    if (error) {
+        link_broken(from, error);
+    } else {
+        link_readable(from);
+    }
 }
 
 void connection::link_readable(const link_ptr& from) {
@@ -145,13 +190,14 @@ void connection::write_link() {
 
 void connection::link_broken(const link_ptr& from, error_code error) {
     if (link_ != from || from->eof) return;
-    from->eof = true;
     session_.consume_to_link(session_.to_link().size());
     const std::string why =
         error == asio::error::eof ? "the home closed the connection" : error.message();
-    error_code ignored;
-    from->socket.close(ignored);
     link_.reset();
+    if (from->pool)
+        worker_.pools().lost(from);
+    else
+        from->close();
     session_.on_link_lost(why, steady::now());
     pump();
 }

@@ -89,7 +89,7 @@ class data_plane::implementation {
 tl::expected<std::vector<bound_address>, start_error> data_plane::implementation::start() {
     std::signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < threads_; ++i)
-        workers_.push_back(std::make_unique<worker>(all_));
+        workers_.push_back(std::make_unique<worker>(all_, i, threads_));
     for (const auto& what : listen_) {
         auto opened = listener::open(workers_[0]->io(), what, all_.counted);
         if (!opened) {

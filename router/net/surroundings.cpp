@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "router/net/connection.hpp"
+#include "router/net/worker.hpp"
 #include "router/wire/sqlstate.hpp"
 
 namespace hotlane::net {
@@ -59,6 +61,9 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
+surroundings::surroundings(worker& on, connection& here)
+    : worker_(on), here_(here), all_(on.all()), io_(on.io()) {}
+
 void surroundings::bind(std::weak_ptr<connection> owner, wake on_wake) {
     owner_ = std::move(owner);
     on_wake_ = std::move(on_wake);
@@ -76,6 +81,9 @@ void surroundings::logged_in() {
 
 void surroundings::end() {
     cancel_wait();
+    stop_waiting();
+    leave_pool();
+    unpinned();
     logged_in();
     on_wake_ = {};
     if (!key_secret_.empty()) all_.keys.forget(key_process_, key_secret_);
@@ -122,6 +130,10 @@ bool surroundings::resolve(std::string_view user,
     turn_ = turn_of(all_.now());
     tool.name = tool_->name;
     tool.isolation = isolation_of(tool_->settings);
+    tool.pool = tool_->settings.pool.share == config::pool_settings::mode::transaction
+                    ? session::pooling::transaction
+                    : session::pooling::session;
+    tool.statements_per_link = static_cast<std::size_t>(tool_->settings.pool.statements);
     return true;
 }
 
@@ -221,6 +233,14 @@ void surroundings::leave(const session::ended_transaction& ended) {
     if (ended.unknown) counted.unknown_outcomes.fetch_add(1, relaxed);
     if (!ended.wrote) return;
     counted.write_transactions.fetch_add(1, relaxed);
+    // Each try was a write transaction of its own at the home: a conflict that a retry hides from
+    // the client is still one to the diagnosis.
+    if (ended.conflicts_retried > 0) {
+        const auto tries = static_cast<std::uint64_t>(ended.conflicts_retried);
+        counted.write_transactions.fetch_add(tries, relaxed);
+        counted.write_conflicts.fetch_add(tries, relaxed);
+        observe(placement::observation::kind::conflict, ended);
+    }
     if (ended.conflict) {
         counted.write_conflicts.fetch_add(1, relaxed);
         observe(placement::observation::kind::conflict, ended);

@@ -6,15 +6,16 @@
 #include <optional>
 #include <string>
 
+#include "router/net/pool.hpp"
 #include "router/net/shared.hpp"
 #include "router/net/types.hpp"
 #include "router/session/environment.hpp"
 
 namespace hotlane::net {
 
-class surroundings final : public session::environment {
+class surroundings final : public session::environment, public link_borrower {
   public:
-    surroundings(shared& all, asio::io_context& io) : all_(all), io_(io) {}
+    surroundings(worker& on, connection& here);
 
     // `wake` runs on the connection's thread, not inside a call: the gate let us in, or gave us up.
     using wake = std::function<void(bool inside, std::string_view why)>;
@@ -38,6 +39,23 @@ class surroundings final : public session::environment {
                         std::string_view sql,
                         std::span<const std::uint32_t> types) override;
     void count_limit_hit(std::string_view limit) override;
+    void pinned(session::pin reason) override;
+
+    bool gate_is_open() override { return !tool_->gate.held(); }
+    session::link_memory* borrow(const session::link_identity& who) override;
+    void give_back(session::link_fate fate) override;
+    void stop_waiting() override;
+    session::pairs_ptr greeting(const session::link_identity& who) override;
+    std::uint32_t process_number() override;
+
+    session::retry_rule retry() override;
+    std::uint64_t dice() override;
+    void retried(session::retry_outcome outcome, int tries) override;
+
+    void link_offered(link_ptr link) override;
+    void link_denied(const session::refusal& why, std::string words) override;
+    void link_delayed(const std::string& notice) override;
+    void unpinned();
 
     [[nodiscard]] placement::tool_entry* tool() const noexcept { return tool_.get(); }
     // The home that target() named last.
@@ -51,7 +69,11 @@ class surroundings final : public session::environment {
     void waited();
     void observe(placement::observation::kind what, const session::ended_transaction& ended);
     void logged_in();
+    void find_pool(const session::link_identity& who);
+    void leave_pool();
 
+    worker& worker_;
+    connection& here_;
     shared& all_;
     asio::io_context& io_;
     std::weak_ptr<connection> owner_;
@@ -70,6 +92,11 @@ class surroundings final : public session::environment {
     steady::time_point wait_began_;
     std::uint64_t writes_{0};
     std::uint64_t turn_{0};  // grows every few minutes: what was seen before is offered again
+    std::shared_ptr<link_pool> pool_;
+    bool in_queue_{false};  // for a link, at queue_place_
+    link_queue::iterator queue_place_;
+    std::uint64_t offer_serial_{0};  // of the link that is on its way; older ones go back
+    bool is_pinned_{false};
     std::uint32_t key_process_{0};
     std::string key_secret_;
 };

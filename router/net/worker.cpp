@@ -6,11 +6,18 @@
 #include <utility>
 
 #include "router/net/connection.hpp"
+#include "router/net/pool.hpp"
 
 namespace hotlane::net {
 
-worker::worker(shared& all)
-    : all_(all), guard_(io_.get_executor()), pulse_(io_), buffer_(read_bytes) {
+worker::worker(shared& all, int index, int threads)
+    : all_(all),
+      guard_(io_.get_executor()),
+      pulse_(io_),
+      buffer_(read_bytes),
+      index_(index),
+      threads_(threads),
+      pools_(std::make_unique<link_pools>(*this)) {
     // Jitter only; a seed of the CSPRNG keeps the processes of a fleet apart.
     std::uint32_t seed = std::mt19937::default_seed;
     RAND_bytes(reinterpret_cast<unsigned char*>(&seed), sizeof seed);
@@ -65,6 +72,7 @@ void worker::poke(const std::string& tool) {
     asio::post(io_, [this, tool] {
         for (const auto& each : everyone())
             each->poke(tool);
+        pools_->route_changed(tool);
     });
 }
 
@@ -84,6 +92,7 @@ void worker::finish() {
         pulse_.cancel();
         for (const auto& each : everyone())
             each->close();
+        pools_->finish();
         guard_.reset();
     });
 }
@@ -93,6 +102,7 @@ void worker::tick() {
     if (finishing_) return;
     for (const auto& each : everyone())
         each->check_client_gone();
+    pools_->tick();
     pulse_.expires_after(tick_length);
     pulse_.async_wait([this](error_code error) {
         if (!error) tick();

@@ -1,6 +1,7 @@
 // One thread of the data plane: an io_context, the connections that live on it, its pulse.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <random>
@@ -17,13 +18,14 @@
 namespace hotlane::net {
 
 class connection;
+class link_pools;
 
 class worker {
   public:
     static constexpr milliseconds tick_length{250};
     static constexpr std::size_t read_bytes = 64 * 1024;
 
-    explicit worker(shared& all);
+    worker(shared& all, int index, int threads);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
@@ -43,6 +45,11 @@ class worker {
     [[nodiscard]] shared& all() noexcept { return all_; }
     [[nodiscard]] std::mt19937& dice() noexcept { return dice_; }
     [[nodiscard]] asio::mutable_buffer buffer() noexcept { return asio::buffer(buffer_); }
+    [[nodiscard]] link_pools& pools() noexcept { return *pools_; }
+    // Of a number that all threads share, at least one.
+    [[nodiscard]] int share_of(int all) const noexcept {
+        return std::max(1, all / threads_ + (index_ < all % threads_ ? 1 : 0));
+    }
     void forget(const std::shared_ptr<connection>& gone);
 
   private:
@@ -56,6 +63,9 @@ class worker {
     timer pulse_;
     std::mt19937 dice_;
     std::vector<char> buffer_;
+    int index_;
+    int threads_;
+    std::unique_ptr<link_pools> pools_;
     std::unordered_set<std::shared_ptr<connection>> connections_;
     std::atomic<int> load_{0};
     std::atomic<steady::rep> last_tick_{0};

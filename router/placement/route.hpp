@@ -1,6 +1,7 @@
 // Where a tool lives now: an immutable value that the data plane reads and the control plane swaps.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -40,13 +41,49 @@ struct route {
     home at;
 };
 
+// Why a pooled link was closed.
+enum class link_end : std::uint8_t { idle, lifetime, route, broken, state, evicted, shutdown };
+inline constexpr std::array<std::string_view, 7> link_ends{
+    "idle", "lifetime", "route", "broken", "state", "evicted", "shutdown"};
+// Why a session keeps its link, in the order of the session's own enumeration.
+inline constexpr std::array<std::string_view, 11> pin_reasons{"none",
+                                                              "listen",
+                                                              "temporary_object",
+                                                              "advisory_lock",
+                                                              "holdable_cursor",
+                                                              "sql_prepare",
+                                                              "role",
+                                                              "string_syntax",
+                                                              "session_function",
+                                                              "unreadable",
+                                                              "other"};
+inline constexpr std::array<std::string_view, 4> retry_outcomes{
+    "recovered", "exhausted", "too_large", "given_up"};
+
 // What the data plane counts for one tool. Relaxed atomics; cumulative.
 struct counters {
     std::atomic<std::uint64_t> transactions{0}, write_transactions{0}, write_conflicts{0},
         errors{0}, unknown_outcomes{0}, hold_wait_us{0}, held{0}, hold_refused{0}, link_opens{0},
         link_failures{0}, bytes_in{0}, bytes_out{0}, switched{0}, pinned_ended{0};
     std::atomic<std::int64_t> sessions{0};
+    // Links that clients share.
+    std::atomic<std::int64_t> links_open{0}, links_lent{0}, link_waiters{0}, pinned_now{0};
+    std::atomic<std::uint64_t> link_waits{0}, link_wait_us{0};
+    std::array<std::atomic<std::uint64_t>, link_ends.size()> links_closed{};
+    std::array<std::atomic<std::uint64_t>, pin_reasons.size()> pins{};  // by reason
+    // Lever 1.
+    std::array<std::atomic<std::uint64_t>, retry_outcomes.size()> retries{};
+    std::atomic<std::uint64_t> retry_tries{0};
     std::atomic<std::int64_t> last_activity_ms{0};  // policy::time_point of the last transaction
+};
+
+// Lever 1 as the control plane wants it now. Relaxed atomics; a session reads it for each
+// statement.
+struct retry_switch {
+    std::atomic<bool> on{false};
+    std::atomic<int> attempts{0};
+    std::atomic<std::int64_t> time_ms{0}, pause_first_ms{0}, pause_max_ms{0};
+    std::atomic<std::uint64_t> bytes_max{0};
 };
 
 // What happened that the control plane wants to know in words; a bounded queue a tool.
@@ -92,6 +129,7 @@ struct tool_entry {
     config::tool settings;
     placement::gate gate;
     counters counted;
+    retry_switch retry;
     observations seen;
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
     statement_book statements;

@@ -11,11 +11,20 @@ passage session::implementation::begin(const client_frame& frame) {
         return refuse(frame, why);
     }
     const bool on_its_way = link_ != link_phase::ready && link_ != link_phase::none;
-    if (held_ || cancels_ > 0 || (inside_ && on_its_way)) return passage::wait;
+    const bool needs_it = inside_ || is_pooled();
+    if (held_ || cancels_ > 0 || (needs_it && on_its_way)) return passage::wait;
     if (!inside_) {
         if (shutting_down_) {
             fatal(texts::shutdown());
             return passage::refused;
+        }
+        // The link first: who waits for one must not be waited for by a hold. During a hold the
+        // gate is the place to wait.
+        const bool borrows = is_pooled() && link_ == link_phase::none &&
+                             state_.pinned() == pin::none && env_.target().served;
+        if (borrows && env_.gate_is_open()) {
+            want_link();
+            if (link_ != link_phase::ready) return passage::wait;
         }
         switch (env_.enter(frame.rest.size())) {
             case admission::inside:
@@ -28,6 +37,7 @@ passage session::implementation::begin(const client_frame& frame) {
                     return passage::refused;
                 }
                 held_ = true;
+                return_link();
                 act(arm{timer::hold, limits_.hold_max});
                 return passage::wait;
             case admission::refused:
@@ -41,6 +51,7 @@ passage session::implementation::begin(const client_frame& frame) {
     }
     if (route == passage::wait) return route;
     begun_ = true;
+    link_tries_ = 0;
     pipelined_ = 1;
     forecast_ = forecast::idle;
     set_isolation(frame);
@@ -60,8 +71,12 @@ passage session::implementation::pass_route() {
         return passage::refused;
     }
     drop_link(true);
-    start_link();
-    return passage::wait;
+    if (!is_pooled()) {
+        start_link();
+        return passage::wait;
+    }
+    want_link();
+    return link_ == link_phase::ready ? passage::go : passage::wait;
 }
 
 // The queued message is answered by us. The session goes on.
@@ -76,6 +91,7 @@ passage session::implementation::refuse(const client_frame& frame, const refusal
         wire::append_ready(out, wire::transaction_status::idle);
     errors_ = 1;
     leave_gate();
+    return_link();
     return passage::refused;
 }
 
@@ -83,6 +99,11 @@ passage session::implementation::refuse(const client_frame& frame, const refusal
 // sent on behind it, as at the home itself, unless the state there is uncertain where it matters,
 // or the pass through the gate has become so long that a hold would wait for it.
 passage session::implementation::next_in_pipeline(const client_frame& frame) {
+    if (owed_.empty()) statements_go_ = false;
+    if (statements_go_ && lent_ && !is_continuation(frame.tag)) {
+        waits_for_answers();
+        return passage::wait;
+    }
     const bool between = !unsynced_ && !skipping_ && !copy_in_ && forecast_ != forecast::in_block;
     if (!between || is_continuation(frame.tag)) return passage::go;
     if (owed_.empty()) return passage::go;  // in a block, or at its end: replies have told
@@ -96,14 +117,15 @@ passage session::implementation::next_in_pipeline(const client_frame& frame) {
 
 bool session::implementation::at_boundary() const noexcept {
     return owed_.empty() && !in_block_ && status_ == wire::transaction_status::idle && !unsynced_ &&
-           !skipping_ && !copy_in_ && client_rest_ == 0;
+           !skipping_ && !copy_in_ && client_rest_ == 0 && !pauses();
 }
 
 void session::implementation::after_home() {
     if (phase_ != phase::relaying) return;
     if (begun_ && at_boundary()) end_transaction();
     if (phase_ != phase::relaying) return;
-    if (!begun_ && inside_ && link_ == link_phase::ready) {
+    const bool has_waited = inside_ || is_pooled();
+    if (!begun_ && has_waited && link_ == link_phase::ready) {
         // The new link is ready: the message that waited for it is still in the inbox.
         pump();
         return;
@@ -115,16 +137,23 @@ void session::implementation::end_transaction() {
     begun_ = false;
     forecast_ = forecast::idle;
     level_in_flight_ = false;
+    statements_go_ = false;
     portals_.clear();
     unnamed_portal_.reset();
-    act(disarm{timer::pinned});
+    if (std::exchange(leaving_, false)) act(disarm{timer::pinned});
     leave_gate();
+    if (const auto now = state_.pinned(); now != pin_counted_) {
+        pin_counted_ = now;
+        env_.pinned(now);
+    }
     if (shutting_down_) {
         fatal(texts::shutdown());
         return;
     }
     if (state_.pinned() != pin::none && env_.target().generation != link_generation_)
         fatal(texts::pinned(tool_.name, to_string(state_.pinned())));
+    else
+        return_link();
 }
 
 // Exactly once for each time that the gate let us in.
@@ -136,13 +165,17 @@ void session::implementation::leave_gate() {
                     .conflict = conflict_,
                     .unknown = unknown_,
                     .errors = errors_,
+                    .conflicts_retried = retried_,
                     .table = table_,
                     .sql = sample_});
     }
     wrote_ = conflict_ = unknown_ = false;
-    errors_ = 0;
+    errors_ = retried_ = 0;
     table_.clear();
     sample_.clear();
+    if (sample_.capacity() > idle_bytes_max) std::string().swap(sample_);
+    if (link_inbox_.capacity() > idle_bytes_max && link_inbox_.empty())
+        std::string().swap(link_inbox_);
 }
 
 void session::implementation::released() {
@@ -173,10 +206,12 @@ void session::implementation::route_changed() {
         if (!inside_) drop_link(true);
         return;
     }
-    if (begun_)
+    if (begun_) {
+        leaving_ = true;
         act(arm{timer::pinned, limits_.pinned_patience});
-    else
+    } else {
         fatal(texts::pinned(tool_.name, to_string(state_.pinned())));
+    }
 }
 
 void session::implementation::shut_down() {

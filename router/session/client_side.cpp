@@ -42,6 +42,7 @@ sql::facts_cache& cache() {
 }  // namespace
 
 std::shared_ptr<const sql::facts> session::implementation::facts_of(std::string_view sql) {
+    if (reads_wrong_) return nullptr;
     if (memo_.facts && memo_.at == sql.data() && memo_.size == sql.size()) return memo_.facts;
     memo_ = {sql.data(), sql.size(), cache().get(sql)};
     return memo_.facts;
@@ -133,6 +134,8 @@ verdict session::implementation::take_frame(const client_frame& frame) {
         client_discards_ = true;
         return verdict::taken;
     }
+    // What comes behind a statement that may be sent again waits for its end.
+    if (again_ && again_->active && again_->complete) return verdict::wait;
     const auto may = begun_ ? next_in_pipeline(frame) : begin(frame);
     if (may == passage::wait) return verdict::wait;
     if (may == passage::refused) {
@@ -152,6 +155,8 @@ verdict session::implementation::take_message(const client_frame& frame) {
     } else if (copy_in_) {
         copy_in_ = false;  // anything else makes the COPY fail and is not answered itself
         pass(frame);
+    } else if (lent_ && waits_for_statement(frame)) {
+        return verdict::wait;
     } else if (frame.tag == wire::tag_f::query) {
         take_query(frame);
     } else if (frame.tag == wire::tag_f::function_call) {
@@ -159,6 +164,7 @@ verdict session::implementation::take_message(const client_frame& frame) {
     } else if (!take_extended(frame)) {
         return verdict::taken;
     }
+    flushed_ = false;
     // Nobody may be left waiting for replies that the home keeps in its buffer.
     if (unsynced_ && owed_.size() == owed_max)
         wire::append_empty(to_link_.out(), wire::tag_f::flush);
@@ -172,6 +178,7 @@ void session::implementation::pass(const client_frame& frame) {
 void session::implementation::take_query(const client_frame& frame) {
     owed entry;
     entry.what = owes::query;
+    std::string renamed;
     if (frame.complete && frame.total <= limits_.parsed_message_bytes) {
         const auto sql = wire::decode_query(frame.body());
         if (!sql) {
@@ -179,21 +186,36 @@ void session::implementation::take_query(const client_frame& frame) {
             return;
         }
         entry.facts = facts_of(*sql);
-        for (const auto& statement : entry.facts->statements)
+        static const std::vector<sql::statement> unknown;
+        for (const auto& statement : entry.facts ? entry.facts->statements : unknown)
             if (!entry.text && (statement.what == sql::kind::ddl || statement.parameter ||
                                 statement.what == sql::kind::set_session_characteristics))
                 entry.text = std::make_shared<const std::string>(*sql);
-        if (!entry.text && env_.wants_statement(entry.facts->fingerprint))
+        if (entry.facts && !entry.text && env_.wants_statement(entry.facts->fingerprint))
             entry.text = std::make_shared<const std::string>(*sql);
-        note_sent(entry.facts.get(), *sql, entry.facts->statements.size() == 1 && !unsynced_);
+        note_sent(entry.facts.get(),
+                  *sql,
+                  entry.facts && entry.facts->statements.size() == 1 && !unsynced_);
+        if (lent_ && entry.facts) renamed = renamed_query(*entry.facts, *sql);
+        if (!unsynced_) consider_retry(frame, entry.facts.get());
     } else {
         env_.count_limit_hit("parsed_message_bytes");
         note_sent(nullptr, {}, false);
     }
     statements_.closing("");  // PostgreSQL drops it at every simple query
-    unsynced_ = false;
+    if (lent_) lent_->statements.drop_unnamed();
+    unsynced_ = ran_ = false;
+    statements_.next_batch();
+    entry.again = again_ && again_->active && !again_->complete;
+    if (entry.again) {
+        keep_for_retry(entry, frame.at_hand);
+        again_->complete = true;
+    }
     owed_.push(std::move(entry));
-    pass(frame);
+    if (renamed.empty())
+        pass(frame);
+    else
+        wire::append_query(to_link_.out(), renamed);
 }
 
 void session::implementation::take_function_call(const client_frame& frame) {
@@ -207,6 +229,10 @@ void session::implementation::take_function_call(const client_frame& frame) {
 
 // The client says good-bye. What it asked before is still done and answered.
 void session::implementation::terminate() {
+    if (pauses()) {  // the failed try has left nothing, and nobody waits for the next
+        end();
+        return;
+    }
     client_eof_ = terminated_ = true;
     // A home that waits for CopyData answers nothing more: closing the link is what undoes it.
     if (owed_.empty() || unsynced_ || copy_in_) end(!in_block_ && !unsynced_ && !copy_in_);
@@ -231,6 +257,9 @@ void session::implementation::note_sent(const sql::facts* facts, std::string_vie
             forecast_ = forecast::unsure;
         else if (what == sql::kind::other && !facts->parsed)
             forecast_ = forecast::unsure;
+        if (what == sql::kind::deallocate || what == sql::kind::deallocate_all ||
+            what == sql::kind::discard_all)
+            statements_go_ = true;
         note_isolation(statement);
         note_write(statement, sql);
     }

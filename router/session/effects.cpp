@@ -59,7 +59,7 @@ void session::implementation::command_complete(std::string_view tag) {
         const auto statement = front.statement;
         statement_done(*statement->facts, statement->sql, statement->types);
         for (const auto& one : statement->facts->statements)
-            succeeded(one, statement->sql, tag);
+            succeeded(one, statement->text->sql, tag);
     } else if (front.what == owes::execute && !in_block_) {
         implicit_wrote_ = true;  // nobody knows what it was
     }
@@ -141,6 +141,7 @@ void session::implementation::note_pins(const sql::statement& statement) {
     };
     if (statement.temporary) add(pin::temporary_object);
     if (statement.changes_session) add(pin::other);
+    if (statement.keeps_session && is_pooled()) state_.pin_now(pin::session_function);
     if (link_kind_ != policy::home_kind::postgres) return;
     if (statement.takes_advisory_lock) state_.pin_now(pin::advisory_lock);  // no rollback undoes it
     if (statement.what == kind::listen) add(pin::listen);
@@ -161,6 +162,7 @@ void session::implementation::commit_state() {
 
 void session::implementation::clear_statements() {
     statements_.clear();
+    if (lent_) lent_->statements.clear();
     portals_.clear();
     unnamed_portal_.reset();
 }

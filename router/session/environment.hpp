@@ -2,6 +2,7 @@
 // placement's tables, and by scripts in tests. No call may block or re-enter the session.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +10,8 @@
 #include <string_view>
 
 #include "policy/types.hpp"
+#include "router/session/link_memory.hpp"
+#include "router/session/pin.hpp"
 
 namespace hotlane::session {
 
@@ -28,9 +31,37 @@ struct link_target {
 // Rule 9 of the design: how transactions that name no isolation level begin on PostgreSQL.
 enum class isolation_rule { by_statement, read_committed, repeatable_read, serializable };
 
+// Whose a link is: its client's for life, or of one transaction after the other.
+enum class pooling : std::uint8_t { session, transaction };
+
 struct tool_facts {
     std::string name;
     isolation_rule isolation{isolation_rule::by_statement};
+    pooling pool{pooling::session};
+    std::size_t statements_per_link{500};  // of a borrowed one; the oldest goes
+};
+
+// What becomes of a borrowed link that is given back.
+enum class link_fate : std::uint8_t {
+    keep,      // nothing is owed on it and nothing of its user is left but what its memory says
+    farewell,  // to be closed after a Terminate
+    close,     // to be closed now: the home rolls back what is open
+};
+
+// Lever 1: how a statement that ended in a write conflict is sent again.
+struct retry_rule {
+    bool on{false};
+    int attempts{0};                           // after the first
+    std::chrono::milliseconds time{0};         // from the first try to the last
+    std::chrono::milliseconds pause_first{0};  // upper edge of the first pause; doubles
+    std::chrono::milliseconds pause_max{0};
+    std::size_t bytes_max{0};  // of a request, and of the replies kept back
+};
+enum class retry_outcome : std::uint8_t {
+    recovered,  // a later try succeeded
+    exhausted,  // attempts or time ran out; the client was told of the last conflict
+    too_large,  // the request or its reply was longer than is kept
+    given_up,   // the client left, cancelled, or the link broke, during a pause
 };
 
 struct refusal {
@@ -46,8 +77,9 @@ struct ended_transaction {
     bool conflict{false};  // ended in a write conflict (PostgreSQL: 40001, 40P01)
     bool unknown{false};   // answered 08007
     int errors{0};
-    std::string_view table;  // of the last write statement, where known
-    std::string_view sql;    // a sample of it, bounded
+    int conflicts_retried{0};  // tries that ended in a conflict and that the client does not see
+    std::string_view table;    // of the last write statement, where known
+    std::string_view sql;      // a sample of it, bounded
 };
 
 class environment {
@@ -80,6 +112,25 @@ class environment {
                                 std::string_view /*sql*/,
                                 std::span<const std::uint32_t> /*types*/) {}
     virtual void count_limit_hit(std::string_view limit) = 0;  // name of a limit of config
+    virtual void pinned(pin reason) = 0;  // the session keeps its link from now on; none: no more
+
+    // ---- transaction pooling ----
+    // False while a hold is on: whoever enters would wait.
+    virtual bool gate_is_open() = 0;
+    // A link for one transaction. Null: the session is queued; on_link_lent or on_link_refused
+    // follows unless stop_waiting() is called. What it points to is the session's until give_back.
+    virtual link_memory* borrow(const link_identity& who) = 0;
+    virtual void give_back(link_fate fate) = 0;
+    virtual void stop_waiting() = 0;
+    // What a home told the last client of this identity at its login; null: nobody has logged in.
+    virtual pairs_ptr greeting(const link_identity& who) = 0;
+    // A process number for a client that has no link of its own.
+    virtual std::uint32_t process_number() = 0;
+
+    // ---- lever 1 ----
+    virtual retry_rule retry() = 0;
+    virtual std::uint64_t dice() = 0;  // a random number
+    virtual void retried(retry_outcome outcome, int tries) = 0;
 };
 
 }  // namespace hotlane::session

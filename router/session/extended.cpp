@@ -7,9 +7,6 @@
 namespace hotlane::session {
 namespace {
 
-// No client can have prepared this; binding it makes the home fail the batch in its own way.
-constexpr std::string_view nobodys_statement = "hotlane: result type changed";
-
 owed entry_of(owes what, std::shared_ptr<prepared> statement = nullptr) {
     owed entry;
     entry.what = what;
@@ -37,7 +34,8 @@ bool session::implementation::take_extended(const client_frame& frame) {
         case wire::tag_f::sync:
             take_sync(frame);
             return phase_ != phase::ended;
-        default:  // Flush
+        default:  // Flush: the client waits for what it has asked so far
+            drop_unfinished_retry();
             pass(frame);
             return true;
     }
@@ -48,12 +46,20 @@ bool session::implementation::take_extended(const client_frame& frame) {
 void session::implementation::take_parse(const client_frame& frame) {
     auto entry = entry_of(owes::parse);
     const bool readable = frame.complete && frame.total <= limits_.parsed_message_bytes;
+    drop_unfinished_retry();
     if (readable) {
+        if (lent_ && refuse_parse(frame.body())) return;
         if (!remember(frame.body(), entry)) return;
+        if (lent_) {
+            take_pooled_parse(frame, std::move(entry));
+            return;
+        }
     } else {
         env_.count_limit_hit("parsed_message_bytes");
         state_.pin_now(pin::unreadable);
         statements_.closing("");
+        if (lent_) lent_->statements.drop_unnamed();
+        unread_ = true;
     }
     owed_.push(std::move(entry));
     pass(frame);
@@ -67,16 +73,15 @@ bool session::implementation::remember(std::string_view body, owed& entry) {
         return false;
     }
     const bool unnamed = message->statement.empty();
-    const auto known = unnamed ? statements_.expect("") : nullptr;
-    if (known && known->sql == message->query && known->types == message->parameter_types &&
-        !known->refused && !known->result_changed) {
+    auto text = intern(message->query, message->parameter_types);
+    const auto known = unnamed && !lent_ ? statements_.expect("") : nullptr;
+    if (known && known->text == text && !known->refused && !known->result_changed) {
         entry.statement = known;  // the same again
     } else {
         entry.statement = unnamed ? statements_.spare() : std::make_shared<prepared>();
         auto& statement = *entry.statement;
         statement.name = message->statement;
-        statement.sql = message->query;
-        statement.types.assign(message->parameter_types.begin(), message->parameter_types.end());
+        statement.text = std::move(text);
         statement.facts = facts_of(message->query);
     }
     statements_.sent(entry.statement);
@@ -86,8 +91,9 @@ bool session::implementation::remember(std::string_view body, owed& entry) {
 // ParseComplete.
 void session::implementation::keep_statement(const std::shared_ptr<prepared>& statement) {
     const bool more = !statement->name.empty() && !statements_.has(statement->name);
-    if (more && (statements_.size() >= limits_.statements ||
-                 statements_.bytes() + statement->bytes() > statement_bytes_max)) {
+    if (more && !lent_ &&
+        (statements_.size() >= limits_.statements ||
+         statements_.bytes() + statement->bytes() > statement_bytes_max)) {
         env_.count_limit_hit("statements_per_client");
         state_.pin_now(pin::other);
         return;
@@ -105,13 +111,15 @@ void session::implementation::expect_again() {
         if (entry.what == owes::parse) statements_.sent(entry.statement);
         if (entry.what == owes::close) statements_.closing(entry.statement->name);
     }
+    statements_.doubt_sent();
 }
 
 // What stands against using this statement at this home; null: nothing.
 std::shared_ptr<const std::string> session::implementation::standing_refusal(
     const prepared& statement) const {
     if (statement.refused) return statement.refused;
-    if (!statement.result_changed) return nullptr;
+    const bool changed = lent_ ? footing_ == footing::changed : statement.result_changed;
+    if (!changed) return nullptr;
     auto text = std::make_shared<std::string>();
     texts::append(*text, texts::severity::error, texts::result_type_changed());
     return text;
@@ -153,9 +161,63 @@ void session::implementation::take_bind(const client_frame& frame) {
         poison(std::move(entry), wire::tag_f::bind);
         return;
     }
+    consider_retry(frame, statement ? statement->facts.get() : nullptr);
+    retry_goes_on(frame, entry);
     set_portal(head->portal, statement);
+    if (lent_) {
+        const auto name = name_at_link(statement.get(), head->statement);
+        if (entry.again) {
+            std::string whole;
+            append_renamed(whole, frame, *head, name);
+            whole.append(head->rest);
+            keep_for_retry(entry, whole);
+        }
+        owed_.push(std::move(entry));
+        append_renamed(to_link_.out(), frame, *head, name);
+        to_link_.pass(head->rest);
+        return;
+    }
+    if (entry.again) keep_for_retry(entry, frame.at_hand);
     owed_.push(std::move(entry));
     pass(frame);
+}
+
+// Whether this message of a batch belongs to what may be sent again; one that does not fit ends
+// that.
+void session::implementation::retry_goes_on(const client_frame& frame, owed& entry) {
+    if (!again_ || !again_->active || again_->complete) return;
+    const auto& done = again_->messages;
+    bool fits = frame.complete;
+    switch (entry.what) {
+        case owes::bind:
+            fits = fits && done.empty();
+            break;
+        case owes::describe_portal:
+            fits = fits && !done.empty() && done.back().what == owes::bind;
+            break;
+        case owes::execute: {
+            const auto message = wire::decode_execute(frame.body());
+            fits = fits && !done.empty() && !ran_ && message && message->row_limit == 0;
+            break;
+        }
+        case owes::sync:
+            fits = fits && !done.empty() && done.back().what == owes::execute;
+            again_->complete = fits;
+            break;
+        case owes::query:
+        case owes::parse:
+        case owes::close:
+        case owes::describe_statement:
+        case owes::function_call:
+        case owes::copy_end:
+            fits = false;
+            break;
+    }
+    if (!fits) {
+        drop_retry(false);
+        return;
+    }
+    entry.again = true;
 }
 
 void session::implementation::set_portal(std::string_view name,
@@ -182,6 +244,7 @@ void session::implementation::take_target(const client_frame& frame) {
         return;
     }
     const bool of_statement = message->kind == 'S';
+    if (of_statement || frame.tag == wire::tag_f::close) drop_unfinished_retry();
     const auto statement = of_statement ? statements_.expect(message->name) : portal(message->name);
     if (frame.tag == wire::tag_f::close) {
         owed_.push(entry_of(owes::close, of_statement ? statement : nullptr));
@@ -190,7 +253,10 @@ void session::implementation::take_target(const client_frame& frame) {
         } else {
             set_portal(message->name, nullptr);
         }
-        pass(frame);
+        if (lent_ && of_statement)
+            close_at_link(frame, statement.get(), message->name);
+        else
+            pass(frame);
         return;
     }
     auto entry =
@@ -200,6 +266,14 @@ void session::implementation::take_target(const client_frame& frame) {
         poison(std::move(entry), wire::tag_f::describe);
         return;
     }
+    if (lent_ && of_statement) {
+        const auto name = name_at_link(statement.get(), message->name);
+        owed_.push(std::move(entry));
+        wire::append_target(to_link_.out(), wire::tag_f::describe, 'S', name);
+        return;
+    }
+    retry_goes_on(frame, entry);
+    if (entry.again) keep_for_retry(entry, frame.at_hand);
     owed_.push(std::move(entry));
     pass(frame);
 }
@@ -212,17 +286,24 @@ void session::implementation::take_execute(const client_frame& frame) {
     }
     auto entry = entry_of(owes::execute, portal(message->portal));
     if (entry.statement)
-        note_sent(entry.statement->facts.get(), entry.statement->sql, false);
+        note_sent(entry.statement->facts.get(), entry.statement->text->sql, false);
     else
         note_sent(nullptr, {}, false);
+    retry_goes_on(frame, entry);
+    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    ran_ = true;
     owed_.push(std::move(entry));
     pass(frame);
 }
 
 void session::implementation::take_sync(const client_frame& frame) {
     skipping_ = false;
-    unsynced_ = false;
-    owed_.push(entry_of(owes::sync));
+    unsynced_ = ran_ = false;
+    statements_.next_batch();
+    auto entry = entry_of(owes::sync);
+    retry_goes_on(frame, entry);
+    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    owed_.push(std::move(entry));
     pass(frame);
 }
 

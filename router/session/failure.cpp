@@ -10,11 +10,21 @@ void session::implementation::link_lost(std::string_view why) {
         if (link_ == link_phase::opening) link_failed(why);
         return;
     }
+    if (is_pooled() && (link_ == link_phase::wanted || link_ == link_phase::replaying)) {
+        if (link_ == link_phase::replaying) lost_before_use(why);
+        return;
+    }
     if (link_ == link_phase::login || link_ == link_phase::replaying) {
         // Servers that start or stop close connections half-way: within the time, ask again.
         owed_.clear();
         retry_link(why);
         settle();
+        return;
+    }
+    if (pauses()) {
+        end_pause(std::string(again_->error));
+        forget_transaction();
+        leave_gate();
         return;
     }
     if (begun_) {
@@ -27,6 +37,16 @@ void session::implementation::link_lost(std::string_view why) {
     drop_link(false);
     if (const auto reason = state_.pinned(); reason != pin::none)
         fatal(texts::pinned_link_lost(tool_.name, to_string(reason)));
+}
+
+// A borrowed link broke while it was made ready: nothing of the client was sent, so another is
+// asked for, a few times.
+void session::implementation::lost_before_use(std::string_view why) {
+    owed_.clear();
+    drop_link(false);
+    if (++link_tries_ < link_tries_max) return;
+    link_tries_ = 0;
+    refusal_ = texts::cannot_connect(tool_.name, why);
 }
 
 // A loss that can be told in the place of the one reply that is owed: an error, ReadyForQuery, and
@@ -70,6 +90,8 @@ bool session::implementation::answer_loss(const refusal& why) {
 
 // What was sent and not answered is as if it had never been said.
 void session::implementation::forget_transaction() {
+    if (again_) again_->active = false;
+    ran_ = false;
     statements_.forget_sent();
     drop_link(false);
     status_ = wire::transaction_status::idle;
@@ -103,6 +125,8 @@ void session::implementation::end(bool polite_to_link) {
     if (phase_ == phase::ended) return;
     phase_ = phase::ended;
     settle();  // views of buffers that go
+    if (pauses()) env_.retried(retry_outcome::given_up, again_->tries);
+    if (again_) again_->active = false;
     if (held_) {
         held_ = false;
         env_.cancel_wait();
@@ -111,7 +135,8 @@ void session::implementation::end(bool polite_to_link) {
     leave_gate();
     inbox_.clear();
     client_rest_ = 0;
-    for (const auto which : {timer::login, timer::connect, timer::hold, timer::pinned})
+    for (const auto which :
+         {timer::login, timer::connect, timer::hold, timer::pinned, timer::retry})
         act(disarm{which});
     act(close_client{});
 }

@@ -101,6 +101,7 @@ std::size_t session::implementation::take_home(std::string_view bytes) {
         }
         if (!whole && total <= whole_max) break;
         const auto at_hand = rest.substr(0, total);
+        if (!whole && !owed_.empty() && keeps_back(owed_.front())) drop_retry(true);
         if (!take_home_message(frame, at_hand)) break;
         link_rest_ = total - at_hand.size();
         at += at_hand.size();
@@ -124,8 +125,15 @@ bool session::implementation::take_home_message(const wire::scanned& frame,
                 broken_home("malformed ParameterStatus");
                 return false;
             }
-            note_status(status->name, status->value);
-            to_client_.pass(whole);
+            if (hidden) {
+                note_hidden_status(status->name, status->value);
+                link_swallows_ = true;
+            } else {
+                note_status(status->name, status->value);
+                to_client_.pass(whole);
+            }
+        } else if (tag == notice && !owed_.empty() && keeps_back(owed_.front())) {
+            keep_back(whole);
         } else if (hidden && tag == notice) {
             link_swallows_ = true;
         } else {
@@ -151,15 +159,18 @@ void session::implementation::take_reply(char tag, std::string_view body, std::s
     const bool hidden = front.hidden();
     if (tag == ready) return take_ready(body, whole);
     if (tag == error) return take_error(body, whole);
-    if (hidden) replay_reply(tag, body);
-    if (!hidden) to_client_.pass(whole);
+    if (front.from == sender::ensure)
+        ensured_reply(tag, body);
+    else if (hidden)
+        replay_reply(tag, body);
+    if (!hidden) give(front, whole);
     switch (tag) {
         case parse_complete:
             if (front.statement && !hidden) keep_statement(front.statement);
             owed_.pop();
             break;
         case close_complete:
-            if (front.statement) statements_.erase(front.statement->name);
+            if (front.statement && !hidden) statements_.erase(front.statement->name);
             owed_.pop();
             break;
         case bind_complete:
@@ -201,16 +212,17 @@ void session::implementation::note_description(char tag, std::string_view body) 
     auto& statement = *front.statement;
     const auto before = statement.bytes();
     if (tag == parameter_description) {
-        if (auto types = wire::decode_parameter_description(body))
-            statement.told_parameters = std::move(*types);
+        if (auto told = wire::decode_parameter_description(body))
+            statement.told_parameters = std::make_shared<const types>(std::move(*told));
     } else {
-        auto& told = statement.told_columns.emplace();
-        if (const auto columns = wire::decode_row_description(body); columns && tag != no_data)
-            for (const auto& column : *columns)
-                told.push_back(column.type);
+        statement.told_columns = columns_of(tag, body);
     }
     statements_.grew(statement, before);
-    if (statements_.bytes() > statement_bytes_max) {
+    if (lent_) {
+        if (auto* const slot =
+                tag == parameter_description ? nullptr : lent_->statements.find(statement))
+            slot->columns = statement.told_columns;
+    } else if (statements_.bytes() > statement_bytes_max) {
         env_.count_limit_hit("statements_per_client");
         state_.pin_now(pin::other);
         statements_.erase(statement.name);
@@ -221,7 +233,9 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     const auto status = wire::decode_ready(body);
     if (!status) return broken_home("malformed ReadyForQuery");
     auto& front = owed_.front();
-    if (!front.hidden()) to_client_.pass(whole);
+    const bool kept = keeps_back(front) && again_->complete;
+    if (kept) retry_ready();
+    if (!front.hidden() && !pauses()) to_client_.pass(whole);
     if (!front.hidden() && front.what == owes::query) statements_.erase("");
     status_ = *status;
     in_block_ = status_ != wire::transaction_status::idle;
@@ -234,7 +248,10 @@ void session::implementation::take_ready(std::string_view body, std::string_view
         forecast_ = in_block_ ? forecast::in_block : forecast::idle;
         statements_.forget_sent();
     }
-    if (link_ == link_phase::replaying && owed_.empty()) link_is_ready();
+    if (link_ == link_phase::replaying && owed_.empty()) {
+        link_is_ready();
+        settle_status();
+    }
 }
 
 // COPY FROM STDIN has begun. Messages that the client sent behind it are read by the home as part
@@ -260,7 +277,10 @@ void session::implementation::take_error(std::string_view body, std::string_view
     if (front.hidden() && !fatal_error) {
         if (front.from == sender::isolation)
             return broken_home("it refuses to set the isolation level");
-        replay_reply(error, body);
+        if (front.from == sender::ensure)
+            give_error(*fields, whole);  // in place of the answer to what needed the statement
+        else
+            replay_reply(error, body);
     } else if (!front.hidden() && front.instead) {
         to_client_.out().append(*front.instead);
         link_swallows_ = true;
@@ -268,6 +288,8 @@ void session::implementation::take_error(std::string_view body, std::string_view
     } else if (front.hidden()) {
         link_lost(fields->message);
         return;
+    } else if (!fatal_error && keeps_back(front) && try_again(*fields, whole)) {
+        // The client does not hear of it.
     } else {
         give_error(*fields, whole);
     }
@@ -302,6 +324,13 @@ void session::implementation::take_error(std::string_view body, std::string_view
     }
 }
 
+void session::implementation::give(const owed& entry, std::string_view whole) {
+    if (keeps_back(entry))
+        keep_back(whole);
+    else
+        to_client_.pass(whole);
+}
+
 // Passes an error on, as it came unless it must be made honest first.
 void session::implementation::give_error(wire::error_fields& fields, std::string_view whole) {
     ++errors_;
@@ -317,6 +346,9 @@ void session::implementation::give_error(wire::error_fields& fields, std::string
         link_swallows_ = true;
         return;
     }
+    note_stale_statement(fields);
+    if (again_missed_ && is_conflict(fields)) env_.retried(retry_outcome::too_large, 0);
+    again_missed_ = false;
     conflict_ = conflict_ || serialization ||
                 (!on_engine && fields.sqlstate == wire::sqlstate::deadlock_detected);
     if (fields.sqlstate.empty()) {
@@ -339,8 +371,10 @@ void session::implementation::skip_to_sync() {
     // The unnamed statement goes even when the Parse that would replace it fails.
     if (failed.what == owes::parse && failed.statement && failed.statement->name.empty())
         statements_.erase("");
-    while (!owed_.empty() && owed_.front().what != owes::sync)
+    while (!owed_.empty() && owed_.front().what != owes::sync) {
+        undo_skipped(owed_.front());
         owed_.pop();
+    }
     skipping_ = owed_.empty();
     expect_again();
 }

@@ -1,7 +1,9 @@
 // The parts of one session, private to this folder. Each group of functions has a file of its own:
 //
 //   startup.cpp      the client's first packets, up to the link
-//   link.cpp         opening a link, logging in to the home, retries
+//   link.cpp         opening a link of the session's own, retries
+//   lending.cpp      borrowing one from a pool for a transaction, giving it back
+//   prepared.cpp     prepared statements on borrowed links
 //   replay.cpp       giving a new link the state that the client believes in
 //   client_side.cpp  messages of the client
 //   extended.cpp     Parse, Bind, Describe, Close, Execute, Sync and COPY of the client
@@ -9,6 +11,7 @@
 //   effects.cpp      what a statement did once it has succeeded
 //   boundary.cpp     where transactions begin and end: gate, route, hold
 //   isolation.cpp    rule 9: at which level a transaction begins
+//   retry.cpp        lever 1: what ended in a write conflict is sent again
 //   failure.cpp      losses, and what may have been committed
 #pragma once
 
@@ -19,9 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "router/session/login.hpp"
 #include "router/session/outbox.hpp"
 #include "router/session/owed.hpp"
-#include "router/session/scram.hpp"
 #include "router/session/session.hpp"
 #include "router/session/statements.hpp"
 #include "router/session/texts.hpp"
@@ -31,13 +34,15 @@
 namespace hotlane::session {
 
 enum class phase : std::uint8_t { first_packet, first_link, relaying, ended };
-enum class link_phase : std::uint8_t { none, opening, login, retrying, replaying, ready };
+// opening, login, retrying: of a link of its own; wanted: one is to be borrowed.
+enum class link_phase : std::uint8_t { none, opening, login, retrying, wanted, replaying, ready };
 // What the session knows of the transaction state after everything it has sent.
 enum class forecast : std::uint8_t { idle, in_block, unsure };
-enum class level : std::uint8_t { unknown, read_committed, repeatable_read, serializable };
 // What became of one frame of the client.
 enum class verdict : std::uint8_t { taken, wait };
 enum class passage : std::uint8_t { go, wait, refused };
+// Whether a borrowed link has a statement as the client knows it.
+enum class footing : std::uint8_t { firm, asked, changed };
 
 // One frame of the client, perhaps not all of it yet.
 struct client_frame {
@@ -58,6 +63,15 @@ struct client_frame {
 [[nodiscard]] bool is_continuation(char tag) noexcept;   // begins no transaction: COPY data, Flush
 // Under this name a SET SESSION CHARACTERISTICS is remembered.
 inline constexpr std::string_view characteristics_key = "session characteristics";
+// No client can have prepared this; using it makes the home fail the batch in its own way.
+inline constexpr std::string_view nobodys_statement = "hotlane: result type changed";
+// Clients share borrowed links, so their statements have names of ours there.
+[[nodiscard]] std::string link_name(const statement_text& text);
+[[nodiscard]] types_ptr columns_of(char tag, std::string_view body);
+void append_renamed(std::string& out,
+                    const client_frame& frame,
+                    const wire::bind_head& head,
+                    std::string_view name);
 
 class session::implementation {
   public:
@@ -86,28 +100,53 @@ class session::implementation {
     void refuse_startup_bytes(std::string_view packet);
     void take_startup(const wire::startup_message& message);
     bool note_startup_parameters(const wire::startup_message& message);
-    void finish_startup();  // the first link is ready
+    void greet(const pairs_ptr& status, std::string_view notices);  // the client is in
 
     // ---- link.cpp ----
     void start_link();
     void link_opened();
     void link_failed(std::string_view why);
     void login_bytes(std::string_view bytes);
-    bool login_message(char tag, std::string_view body);  // false: the login is over or refused
-    void authenticate(std::string_view body);
-    void answer_sasl(const wire::authentication& request);
-    void login_error(std::string_view body);
     void login_ready();
     void retry_link(std::string_view why);
     void give_up_link(const refusal& why);
     void link_is_ready();
     void drop_link(bool polite);
 
+    // ---- lending.cpp ----
+    [[nodiscard]] bool is_pooled() const noexcept { return tool_.pool == pooling::transaction; }
+    void want_link();
+    void link_lent(link_memory& link);
+    void link_refused(const refusal& why, std::string_view words);
+    bool send_parameters();
+    void return_link();
+    bool cancel_queued();
+
+    // ---- prepared.cpp ----
+    footing ensure(const std::shared_ptr<prepared>& statement);
+    void ask_for(const std::shared_ptr<prepared>& statement);
+    bool waits_for_statement(const client_frame& frame);
+    bool waits_for_names(const client_frame& frame);
+    bool waits_for_answers();  // true
+    bool refuse_parse(std::string_view body);
+    void take_pooled_parse(const client_frame& frame, owed entry);
+    std::string name_at_link(const prepared* statement, std::string_view name);
+    void close_at_link(const client_frame& frame, const prepared* statement, std::string_view name);
+    void ensured_reply(char tag, std::string_view body);
+    void undo_skipped(const owed& entry);
+    void note_stale_statement(const wire::error_fields& fields);
+    void hide_close(std::string_view name, std::shared_ptr<const statement_text> text);
+    std::string prepare_nothing();
+    std::string prepare_for_query(const prepared& statement);
+    std::string renamed_query(const sql::facts& facts, std::string_view sql);
+
     // ---- replay.cpp ----
     void start_replay();
     void replay_reply(char tag, std::string_view body);
-    void forward_changed_status();
-    void note_status(std::string_view name, std::string_view value);
+    void settle_status();
+    void note_syntax(std::string_view name, std::string_view value);
+    void note_hidden_status(std::string_view name, std::string_view value);
+    bool note_status(std::string_view name, std::string_view value);  // true: news to the client
 
     // ---- client_side.cpp ----
     std::size_t take_client(std::string_view bytes);
@@ -148,6 +187,7 @@ class session::implementation {
     void take_reply(char tag, std::string_view body, std::string_view whole);
     void take_ready(std::string_view body, std::string_view whole);
     void take_error(std::string_view body, std::string_view whole);
+    void give(const owed& entry, std::string_view whole);
     void give_error(wire::error_fields& fields, std::string_view whole);
     void skip_to_sync();
     void copy_in_opened();
@@ -192,6 +232,7 @@ class session::implementation {
 
     // ---- failure.cpp ----
     void link_lost(std::string_view why);
+    void lost_before_use(std::string_view why);
     bool answer_loss(const refusal& why);
     void forget_transaction();
     void broken_home(std::string_view why);
@@ -200,6 +241,26 @@ class session::implementation {
     [[nodiscard]] bool may_have_committed() const;
     [[nodiscard]] bool query_may_commit(const owed& entry, bool& block) const;
     [[nodiscard]] bool execute_may_commit(const owed& entry, bool& block, bool& pending) const;
+
+    // ---- retry.cpp ----
+    void consider_retry(const client_frame& frame, const sql::facts* facts);
+    void retry_goes_on(const client_frame& frame, owed& entry);
+    // A message that cannot be part of it came in the middle.
+    void drop_unfinished_retry() {
+        if (again_ && again_->active && !again_->complete) drop_retry(false);
+    }
+    void keep_for_retry(const owed& entry, std::string_view bytes);
+    void drop_retry(bool too_large);
+    [[nodiscard]] bool keeps_back(const owed& entry) const noexcept;
+    void keep_back(std::string_view bytes);
+    [[nodiscard]] bool is_conflict(const wire::error_fields& fields) const;
+    bool try_again(const wire::error_fields& fields, std::string_view whole);
+    void retry_ready();
+    void send_again();
+    void end_pause(std::string_view error);
+    [[nodiscard]] bool pauses() const noexcept {
+        return again_ && again_->active && again_->waiting;
+    }
 
     // ---- surroundings ----
     environment& env_;
@@ -219,8 +280,7 @@ class session::implementation {
     bool terminated_{false};        // it said so; whatever follows is no message
     bool frame_incomplete_{false};  // the queued bytes are less than one message
     int ssl_requests_{0}, gss_requests_{0};
-    std::vector<std::pair<std::string, std::string>> startup_;  // its parameters, to be relayed
-    std::string user_, database_, application_name_;
+    std::shared_ptr<const link_identity> identity_;
     tool_facts tool_;
     bool shutting_down_{false};
 
@@ -231,16 +291,19 @@ class session::implementation {
     std::string link_inbox_;
     std::size_t link_rest_{0};
     bool link_swallows_{false};  // the message that is coming in parts is hidden
-    std::optional<scram_client> scram_;
-    int sasl_step_{0};
-    bool login_done_{false};
+    std::unique_ptr<link_login> login_;
+    link_memory* lent_{nullptr};  // the borrowed link's
+    int link_tries_{0};           // borrowed links that broke before they could be used
     link_key key_;
-    std::string secret_;    // ours, as told to the client
-    std::string greeting_;  // what the first login is to tell the client
     std::optional<time_point> link_deadline_;
-    std::string retry_reason_;                                      // why the last try failed
-    std::vector<std::pair<std::string, std::string>> told_status_;  // to the client
-    std::vector<std::pair<std::string, std::string>> link_status_;  // by a new link
+    std::string retry_reason_;  // why the last try failed
+    pairs_ptr told_status_;     // to the client
+    pairs_ptr link_status_;     // by the link
+    pin pin_counted_{pin::none};
+    bool unread_{false};              // the unnamed statement is one too long to be read
+    footing footing_{footing::firm};  // of the statement that the message at hand names
+    bool flushed_{false};             // nothing was sent since the last Flush of ours
+    bool reads_wrong_{false};         // standard_conforming_strings is off
 
     // ---- the transaction ----
     bool inside_{false};  // the gate
@@ -258,10 +321,32 @@ class session::implementation {
     bool committed_unready_{false};  // a COMMIT was done whose ReadyForQuery has not come
     bool implicit_wrote_{false};     // an executed write waits for the Sync that commits it
     forecast forecast_{forecast::idle};
-    int pipelined_{0};  // transactions sent in this pass through the gate
+    bool leaving_{false};        // the timer of a pinned session runs
+    bool statements_go_{false};  // a DEALLOCATE ALL or DISCARD ALL is on its way
+    int pipelined_{0};           // transactions sent in this pass through the gate
     bool wrote_{false}, conflict_{false}, unknown_{false};
     int errors_{0};
     std::string table_, sample_;
+
+    // ---- lever 1 ----
+    struct retry_state {
+        bool active{false};
+        bool complete{false};  // its last message was sent
+        bool failed{false};    // this try ended in a conflict
+        bool waiting{false};   // for the next one
+        int tries{0};          // after the first
+        retry_rule rule;
+        time_point began{};
+        milliseconds pause{0};
+        std::string request;         // as it went to the link
+        std::vector<owed> messages;  // what each of them is owed
+        std::string replies;         // kept back
+        std::string error;           // of the last try
+    };
+    std::unique_ptr<retry_state> again_;
+    bool ran_{false};           // an Execute of the batch that is open was sent
+    bool again_missed_{false};  // it would be sent again, were it not too long
+    int retried_{0};            // tries of this transaction that the client does not see
 
     // ---- the session's state ----
     tracked_state state_;
@@ -280,8 +365,11 @@ class session::implementation {
     } memo_;  // the statement looked at last, in the caller's buffer
 };
 
-inline constexpr int pipelined_max = 64;         // transactions in one pass through the gate
-inline constexpr std::size_t owed_max = 65'536;  // replies outstanding before the client waits
+// Borrowed links that break one after the other before they are of use: then it is the home.
+inline constexpr int link_tries_max = 3;
+inline constexpr std::size_t idle_bytes_max = 256;  // of a buffer of a session that is idle
+inline constexpr int pipelined_max = 64;            // transactions in one pass through the gate
+inline constexpr std::size_t owed_max = 65'536;     // replies outstanding before the client waits
 inline constexpr std::size_t small_message_max = 10'000;  // PostgreSQL's PQ_SMALL_MESSAGE_LIMIT
 inline constexpr std::size_t sample_bytes_max = 1'000;
 inline constexpr std::size_t portals_max = 1'000;

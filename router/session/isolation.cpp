@@ -42,9 +42,7 @@ bool is_continuation(char tag) noexcept {
 }
 
 void session::implementation::note_startup_isolation() {
-    for (const auto& [name, value] : startup_)
-        startup_level_ = startup_level_ || name == parameter ||
-                         (name == "options" && value.find(parameter) != std::string::npos);
+    startup_level_ = identity_->sets(parameter);
 }
 
 bool session::implementation::client_sets_level() const {
@@ -78,7 +76,10 @@ void session::implementation::set_isolation(const client_frame& frame) {
     entry.what = owes::query;
     entry.from = sender::isolation;
     owed_.push(std::move(entry));
-    restore_unnamed(frame);
+    if (lent_)
+        lent_->statements.drop_unnamed();  // what is used again is prepared again
+    else
+        restore_unnamed(frame);
 }
 
 // A simple query drops the unnamed statement, ours too. A client that will use the one that it has
@@ -88,7 +89,7 @@ void session::implementation::restore_unnamed(const client_frame& frame) {
     const bool replaced = frame.tag == wire::tag_f::parse && frame.body().starts_with('\0');
     if (!unnamed || replaced || frame.tag == wire::tag_f::query) return;
     auto& out = to_link_.out();
-    wire::append_parse(out, "", unnamed->sql, unnamed->told_parameters.value_or(unnamed->types));
+    wire::append_parse(out, "", unnamed->text->sql, unnamed->parameters());
     wire::append_empty(out, wire::tag_f::sync);
     owed entry;
     entry.what = owes::parse;
@@ -117,7 +118,8 @@ std::optional<level> session::implementation::level_for(const client_frame& fram
     if (!frame.complete || frame.total > limits_.parsed_message_bytes)
         return level::repeatable_read;
     const auto sql = wire::decode_query(frame.body());
-    return sql ? level_for_query(*facts_of(*sql)) : std::nullopt;
+    const auto facts = sql ? facts_of(*sql) : nullptr;
+    return facts ? level_for_query(*facts) : std::optional(level::repeatable_read);
 }
 
 // Several statements in one query are one implicit transaction, unless they begin one themselves.

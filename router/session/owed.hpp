@@ -31,15 +31,17 @@ enum class owes : std::uint8_t {
 };
 
 // Who sent the message. Replies to anyone but the client are swallowed.
-enum class sender : std::uint8_t { client, replay, isolation };
+enum class sender : std::uint8_t { client, replay, isolation, ensure };
 
 struct owed {
     owes what{};
     sender from{sender::client};
+    bool again{false};      // part of what may be sent again (retry.cpp)
     bool failed{false};     // query: its ErrorResponse has come, only ReadyForQuery is left
     std::uint16_t done{0};  // query: statements completed
     std::shared_ptr<const sql::facts> facts;     // query; null: the text was not read
     std::shared_ptr<prepared> statement;         // parse, bind, close, describe, execute
+    std::shared_ptr<const statement_text> slot;  // parse, close of a borrowed link's: of which
     std::shared_ptr<const std::string> text;     // query: kept only where a reply needs it
     std::shared_ptr<const std::string> instead;  // ErrorResponse to give in place of the home's
 
@@ -56,7 +58,7 @@ class owed_queue {
         return entries_[head_ + index];
     }
 
-    void push(owed entry) { entries_.push_back(std::move(entry)); }
+    void push(owed entry);
     void pop();
     void erase(std::size_t index);
     void clear();

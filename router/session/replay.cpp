@@ -8,8 +8,6 @@
 namespace hotlane::session {
 namespace {
 
-constexpr std::size_t told_statuses_max = 200;
-constexpr std::size_t status_bytes_max = 8 * 1024;
 constexpr std::size_t kept_error_max = 8 * 1024;  // one for each statement
 
 owed hidden(owes what, std::shared_ptr<prepared> statement = nullptr) {
@@ -33,8 +31,7 @@ void session::implementation::start_replay() {
     for (auto& statement : statements_.all()) {
         statement->result_changed = false;
         statement->refused.reset();
-        const auto& types = statement->told_parameters.value_or(statement->types);
-        wire::append_parse(out, statement->name, statement->sql, types);
+        wire::append_parse(out, statement->name, statement->text->sql, statement->parameters());
         owed_.push(hidden(owes::parse, statement));
         if (statement->told_columns) {
             wire::append_target(out, wire::tag_f::describe, 'S', statement->name);
@@ -43,15 +40,25 @@ void session::implementation::start_replay() {
         wire::append_empty(out, wire::tag_f::sync);
         owed_.push(hidden(owes::sync));
     }
-    forward_changed_status();
-    if (owed_.empty()) link_is_ready();
+    if (!owed_.empty()) return;
+    link_is_ready();
+    settle_status();
+}
+
+// Reported in reply to messages of ours: the client is told in the end, of what is news to it.
+void session::implementation::note_hidden_status(std::string_view name, std::string_view value) {
+    link_status_ = with_status(link_status_, name, value);
 }
 
 // A reply that only the session reads. The caller pops entries.
 void session::implementation::replay_reply(char tag, std::string_view body) {
     auto& front = owed_.front();
     auto* const statement = front.statement.get();
-    if (!statement) return;
+    if (!statement) {
+        // What could not be set or undone is on the link now: nobody else may have it.
+        if (tag == wire::tag_b::error && lent_) lent_->spoiled = true;
+        return;
+    }
     if (tag == wire::tag_b::error) {
         auto kept = std::make_shared<std::string>();
         if (body.size() <= kept_error_max)
@@ -74,28 +81,32 @@ void session::implementation::replay_reply(char tag, std::string_view body) {
     }
 }
 
-void session::implementation::note_status(std::string_view name, std::string_view value) {
-    if (name.size() + value.size() > status_bytes_max) return;
-    const auto known = std::find_if(told_status_.begin(), told_status_.end(), [&](const auto& one) {
-        return one.first == name;
-    });
-    if (known != told_status_.end())
-        known->second = value;
-    else if (told_status_.size() < told_statuses_max)
-        told_status_.emplace_back(name, value);
+// With standard_conforming_strings off what PostgreSQL's parser makes of a text is wrong, so it is
+// not asked, and what the text does is not known.
+void session::implementation::note_syntax(std::string_view name, std::string_view value) {
+    if (name != "standard_conforming_strings") return;
+    reads_wrong_ = value == "off";
+    if (reads_wrong_ && link_ == link_phase::ready) state_.pin_now(pin::string_syntax);
 }
 
-// What the new home reports otherwise than the old one did.
-void session::implementation::forward_changed_status() {
-    for (const auto& [name, value] : link_status_) {
-        const auto same = std::find(told_status_.begin(),
-                                    told_status_.end(),
-                                    std::pair<std::string, std::string>(name, value));
-        if (same != told_status_.end()) continue;
-        note_status(name, value);
-        wire::append_parameter_status(to_client_.out(), name, value);
-    }
-    link_status_.clear();
+bool session::implementation::note_status(std::string_view name, std::string_view value) {
+    note_syntax(name, value);
+    const bool same = told_status_ == link_status_;
+    const auto before = told_status_;
+    told_status_ = with_status(told_status_, name, value);
+    link_status_ = same ? told_status_ : with_status(link_status_, name, value);
+    return told_status_ != before;
+}
+
+// The client is told what this link reports otherwise than the one before, and nothing else.
+void session::implementation::settle_status() {
+    if (link_status_ == told_status_ || !link_status_) return;
+    const auto now = link_status_;
+    for (const auto& [name, value] : *now)
+        if (note_status(name, value)) wire::append_parameter_status(to_client_.out(), name, value);
+    // Equal lists become one, so that the next comparison is one of addresses.
+    if (told_status_->size() == now->size()) told_status_ = now;
+    link_status_ = now;
 }
 
 }  // namespace hotlane::session

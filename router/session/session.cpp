@@ -31,6 +31,7 @@ void session::implementation::pump() {
     if (phase_ == phase::relaying) taken += take_client(std::string_view(inbox_).substr(taken));
     settle();
     inbox_.erase(0, taken);
+    if (inbox_.empty() && inbox_.capacity() > idle_bytes_max) std::string().swap(inbox_);
     // A client that has sent its last message is served to the end, then let go.
     const bool nothing_left = inbox_.empty() || frame_incomplete_;
     const bool nothing_owed = owed_.empty() || copy_in_;
@@ -45,12 +46,14 @@ void session::implementation::client_eof() {
     const bool again = client_eof_;
     client_eof_ = true;
     // A message that waits for the gate or for a new link has not been sent: it never will be.
-    const bool queued = held_ || (phase_ == phase::relaying && inside_ && !begun_);
+    const bool queued =
+        held_ || (phase_ == phase::relaying && !begun_ &&
+                  (inside_ || link_ == link_phase::wanted || link_ == link_phase::replaying));
     if (phase_ == phase::first_packet || queued || again) {
         end();
         return;
     }
-    if (client_rest_ > 0) {  // in the middle of a message
+    if (client_rest_ > 0 || pauses()) {  // in the middle of a message, or of nothing
         end();
         return;
     }
@@ -65,9 +68,9 @@ void session::implementation::client_eof() {
 }
 
 void session::implementation::link_bytes(std::string_view bytes) {
-    if (phase_ == phase::ended || link_ == link_phase::none || link_ == link_phase::opening ||
-        link_ == link_phase::retrying)
-        return;
+    const bool is_open =
+        link_ == link_phase::login || link_ == link_phase::replaying || link_ == link_phase::ready;
+    if (phase_ == phase::ended || !is_open) return;
     if (link_ == link_phase::login) {
         login_bytes(bytes);
     } else if (link_inbox_.empty()) {
@@ -101,6 +104,9 @@ void session::implementation::timer_fired(timer which) {
                 env_.cancel_wait();
                 hold_failed("");
             }
+            return;
+        case timer::retry:
+            if (pauses()) send_again();
             return;
         case timer::pinned:
             if (state_.pinned() != pin::none && link_generation_ != env_.target().generation)
@@ -161,6 +167,21 @@ void session::on_link_lost(std::string_view why, time_point now) {
     self_->link_lost(why);
     self_->after_home();  // what the client has sent meanwhile begins a new transaction
 }
+void session::on_link_lent(link_memory& link, time_point now) {
+    self_->now_ = now;
+    self_->link_lent(link);
+    self_->settle();
+    self_->after_home();
+}
+void session::on_link_refused(const refusal& why, std::string_view words, time_point now) {
+    self_->now_ = now;
+    self_->link_refused(why, words);
+}
+void session::on_link_wait(std::string_view notice, time_point now) {
+    self_->now_ = now;
+    const bool told = self_->phase_ == phase::relaying && self_->link_ == link_phase::wanted;
+    if (told) self_->to_client_.out().append(notice);
+}
 void session::on_released(time_point now) {
     self_->now_ = now;
     self_->released();
@@ -186,8 +207,13 @@ void session::on_cancel_started() {
 }
 void session::on_cancel_finished(time_point now) {
     self_->now_ = now;
-    if (self_->cancels_ > 0 && --self_->cancels_ == 0 && self_->phase_ != phase::ended)
-        self_->pump();
+    if (self_->cancels_ == 0 || --self_->cancels_ > 0 || self_->phase_ == phase::ended) return;
+    if (!self_->begun_) self_->return_link();
+    self_->pump();
+}
+bool session::on_cancel_queued(time_point now) {
+    self_->now_ = now;
+    return self_->cancel_queued();
 }
 
 std::vector<action> session::take_actions() {

@@ -11,6 +11,9 @@
 //  - Inside, it compares its link's generation with environment::target(); another one means: close
 //    the link, open one to the new home, replay startup settings, SETs and prepared statements
 //    (hidden from the client), then go on.
+//  - Pooled by transaction it has no link of its own: it borrows one at the first message of a
+//    transaction, brings it to the state that the client believes in, and gives it back when it
+//    owes nothing. A pinned session keeps the one it has.
 //  - It keeps a queue of the replies it owes; the transaction ends, and the gate is left, when the
 //    queue is empty, the status byte is idle, nothing is unsynced and no COPY is open.
 //
@@ -46,7 +49,8 @@ struct bounds {
     milliseconds pinned_patience{5'000};  // a pinned session of a moved tool gets 57P01 after it
 };
 
-enum class timer { login, connect, hold, pinned };
+enum class timer { login, connect, hold, pinned, retry };
+inline constexpr std::size_t timer_kinds = 5;
 
 // ---- actions ----
 struct open_link {  // connect to the home that environment::target() names; replaces any old link
@@ -69,26 +73,6 @@ struct close_client {};  // after to_client() is flushed
 using action =
     std::variant<open_link, close_link, accept_tls, arm, disarm, forward_cancel, close_client>;
 
-// Why a session cannot follow its tool to another home. Empty set: it can.
-enum class pin : std::uint8_t {
-    none,
-    listen,
-    temporary_object,
-    advisory_lock,
-    holdable_cursor,
-    sql_prepare,
-    role,
-    unreadable,
-    other
-};
-std::string_view to_string(pin reason) noexcept;
-
-// The key with which a cancel for this session must be sent to its home now.
-struct link_key {
-    std::uint32_t process_id{};
-    std::string secret;
-};
-
 class session {
   public:
     session(environment& env, const bounds& limits, bool client_is_local);
@@ -103,14 +87,22 @@ class session {
     void on_link_open(time_point now);                          // connected, nothing sent yet
     void on_link_failed(std::string_view why, time_point now);  // could not connect, all tries
     void on_link_bytes(std::string_view bytes, time_point now);
-    void on_link_lost(std::string_view why, time_point now);    // EOF or reset
-    void on_released(time_point now);                           // the gate let us in
-    void on_hold_failed(std::string_view why, time_point now);  // the gate gave us up
-    void on_route_changed(time_point now);                      // poke: pinned sessions must leave
+    void on_link_lost(std::string_view why, time_point now);  // EOF or reset
+    // Transaction pooling: the link that was waited for, or why there is none. `words`: the
+    // home's own ErrorResponse, where it refused the login.
+    void on_link_lent(link_memory& link, time_point now);
+    void on_link_refused(const refusal& why, std::string_view words, time_point now);
+    void on_link_wait(std::string_view notice, time_point now);  // it takes long: say so
+    void on_released(time_point now);                            // the gate let us in
+    void on_hold_failed(std::string_view why, time_point now);   // the gate gave us up
+    void on_route_changed(time_point now);                       // poke: pinned sessions must leave
     void on_timer(timer which, time_point now);
     void on_shutdown(time_point now);  // end when idle, 57P01
     // Cancels in flight for this session: while above 0 the next transaction is not begun.
     void on_cancel_started();
+    // A cancel for a session that cancel_target() says nothing of: what it queues, or will send
+    // again, ends with 57014. False: there is nothing.
+    bool on_cancel_queued(time_point now);
     void on_cancel_finished(time_point now);
 
     // ---- outputs ----

@@ -73,26 +73,27 @@ void session::implementation::refuse_startup_bytes(std::string_view packet) {
 }
 
 bool session::implementation::note_startup_parameters(const wire::startup_message& message) {
+    auto who = std::make_shared<link_identity>();
     for (const auto& [name, value] : message.parameters) {
         if (name == "user") {
-            user_ = value;
+            who->user = value;
         } else if (name == "database") {
-            database_ = value;
+            who->database = value;
         } else if (name == "replication") {
             if (is_truthy(value)) {
                 fatal(texts::replication());
                 return false;
             }
         } else if (!name.starts_with("_pq_.")) {
-            if (name == "application_name") application_name_ = value;
-            startup_.emplace_back(name, value);
+            who->parameters.emplace_back(name, value);
         }
     }
-    if (user_.empty()) {
+    if (who->user.empty()) {
         fatal(texts::missing_user());
         return false;
     }
-    if (database_.empty()) database_ = user_;
+    if (who->database.empty()) who->database = who->user;
+    identity_ = std::move(who);
     return true;
 }
 
@@ -103,7 +104,10 @@ void session::implementation::take_startup(const wire::startup_message& message)
     }
     if (!note_startup_parameters(message)) return;
     refusal why;
-    if (!env_.resolve(user_, database_, application_name_, tool_, why)) {
+    std::string_view application_name;
+    for (const auto& [name, value] : identity_->parameters)
+        if (name == "application_name") application_name = value;
+    if (!env_.resolve(identity_->user, identity_->database, application_name, tool_, why)) {
         fatal(why);
         return;
     }
@@ -120,17 +124,30 @@ void session::implementation::take_startup(const wire::startup_message& message)
     note_startup_isolation();
     phase_ = phase::first_link;
     act(disarm{timer::login});
-    start_link();
+    if (!is_pooled()) {
+        start_link();
+    } else if (const auto known = env_.greeting(*identity_)) {
+        greet(known, {});
+    } else {
+        want_link();
+    }
 }
 
-void session::implementation::finish_startup() {
-    secret_ = env_.issue_secret(key_.process_id);
+void session::implementation::greet(const pairs_ptr& status, std::string_view notices) {
+    // Drivers and tools compare the number with pg_backend_pid(): where it can be, it is the true
+    // one.
+    const auto number = is_pooled() ? env_.process_number() : key_.process_id;
+    const auto secret = env_.issue_secret(number);
     auto& out = to_client_.out();
     wire::append_authentication(out, 0);
-    out.append(greeting_);
-    wire::append_backend_key(out, key_.process_id, secret_);
+    out.append(notices);
+    for (const auto& [name, value] : *status) {
+        note_syntax(name, value);
+        wire::append_parameter_status(out, name, value);
+    }
+    told_status_ = status;
+    wire::append_backend_key(out, number, secret);
     wire::append_ready(out, wire::transaction_status::idle);
-    std::string().swap(greeting_);
     phase_ = phase::relaying;
     if (shutting_down_) {
         fatal(texts::shutdown());

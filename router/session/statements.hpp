@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,21 +18,38 @@
 
 namespace hotlane::session {
 
+using types = std::vector<std::uint32_t>;
+using types_ptr = std::shared_ptr<const types>;
+
+// What a Parse says apart from the name: shared by all clients and links of a thread that have it.
+struct statement_text {
+    std::uint64_t id{};  // of its text and types, never used twice on a thread
+    std::string sql;
+    types parameters;  // as in the client's Parse
+};
+// The one record of this text with these types on this thread.
+std::shared_ptr<const statement_text> intern(std::string_view sql,
+                                             std::span<const std::uint32_t> parameters);
+std::size_t interned_count() noexcept;
+
 struct prepared {
     std::string name;  // empty: the unnamed one
-    std::string sql;
-    std::vector<std::uint32_t> types;                           // as in the client's Parse
-    std::optional<std::vector<std::uint32_t>> told_parameters;  // by ParameterDescription
-    std::optional<std::vector<std::uint32_t>> told_columns;     // by RowDescription; empty: NoData
-    std::shared_ptr<const sql::facts> facts;                    // null: the text was not read
-    bool confirmed{false};                                      // ParseComplete has come
+    std::shared_ptr<const statement_text> text;
+    types_ptr told_parameters;                // by ParameterDescription; null: not told
+    types_ptr told_columns;                   // by RowDescription; empty: NoData
+    std::shared_ptr<const sql::facts> facts;  // null: the text was not read
     bool result_changed{false};  // this home describes another result than the client was told
     std::shared_ptr<const std::string> refused;  // ErrorResponse with which this home refused it
 
+    // With which it is prepared again: those the client was told of, if it was.
+    [[nodiscard]] const types& parameters() const noexcept {
+        return told_parameters ? *told_parameters : text->parameters;
+    }
     [[nodiscard]] std::size_t bytes() const noexcept {
         const auto told = (told_parameters ? told_parameters->size() : 0) +
                           (told_columns ? told_columns->size() : 0);
-        return sizeof(prepared) + name.size() + sql.size() + (types.size() + told) * 4;
+        return sizeof(prepared) + name.size() + text->sql.size() +
+               (text->parameters.size() + told) * 4;
     }
 };
 
@@ -43,9 +61,15 @@ class statement_memory {
 
     // ---- as sent ----
     [[nodiscard]] pointer expect(std::string_view name) const;
-    void sent(const pointer& statement);  // a Parse
-    void closing(std::string_view name);  // a Close; for the unnamed one also a Query
-    void forget_sent();                   // all is answered, or the home skips what was sent
+    // What expect() says of this name hangs on a reply to an earlier batch. (In one batch a home
+    // that skips one message skips what follows, too.)
+    [[nodiscard]] bool is_unsure(std::string_view name) const;
+    void sent(const pointer& statement);      // a Parse
+    void closing(std::string_view name);      // a Close; for the unnamed one also a Query
+    void next_batch() noexcept { ++batch_; }  // a Sync or a Query
+    // What is expected is of who knows which batch.
+    void doubt_sent();
+    void forget_sent();  // all is answered, or the home skips what was sent
 
     // ---- at the home ----
     void put(pointer statement);
@@ -75,9 +99,14 @@ class statement_memory {
 
     pointer unnamed_;
     pointer spare_;
-    std::optional<pointer> sent_unnamed_;  // null pointer: it will be gone
+    struct change {
+        pointer statement;  // null: closed
+        std::uint32_t batch{};
+    };
+    std::optional<change> sent_unnamed_;
     map named_;
-    map sent_;  // null pointers: closed
+    std::unordered_map<std::string, change, hash, std::equal_to<>> sent_;
+    std::uint32_t batch_{0};
     std::size_t bytes_{0};
 };
 

@@ -88,6 +88,22 @@ refusal pinned_link_lost(std::string_view tool, std::string_view reason) {
                            reason),
                "Reconnect.");
 }
+refusal no_link(std::string_view tool, std::string_view why) {
+    return say(state::cannot_connect_now,
+               fmt::format("no link of tool {} became free in time: {}", tool, why),
+               "Nothing was sent to a home; try again, or raise pool.max.");
+}
+refusal cancelled() {
+    return say(state::query_canceled, "canceling statement due to user request");
+}
+refusal duplicate_statement(std::string_view name) {
+    return say("42P05", fmt::format("prepared statement \"{}\" already exists", name));
+}
+refusal too_many_statements() {
+    return say(state::configuration_limit,
+               "too many prepared statements",
+               "hotlane's limit statements_per_client is reached; close some.");
+}
 refusal shutdown() {
     return say(state::admin_shutdown, "hotlane is shutting down", "Reconnect.");
 }

@@ -5,30 +5,6 @@
 
 namespace hotlane::session {
 
-std::string_view to_string(pin reason) noexcept {
-    switch (reason) {
-        case pin::none:
-            return "none";
-        case pin::listen:
-            return "LISTEN";
-        case pin::temporary_object:
-            return "temporary object";
-        case pin::advisory_lock:
-            return "session advisory lock";
-        case pin::holdable_cursor:
-            return "holdable cursor";
-        case pin::sql_prepare:
-            return "SQL-level PREPARE";
-        case pin::role:
-            return "SET ROLE or SET SESSION AUTHORIZATION";
-        case pin::unreadable:
-            return "a statement too long to be read";
-        case pin::other:
-            return "more session state than is remembered";
-    }
-    return "unknown";
-}
-
 void tracked_state::note(pending_change change) {
     const auto bytes = change.name.size() + change.sql.size();
     const bool long_parameter =
@@ -81,10 +57,12 @@ void tracked_state::apply(pending_change& change, std::vector<std::string>& ddl)
             set(std::move(change.name), std::move(change.sql));
             break;
         case pending_change::kind::reset:
-            std::erase_if(parameters_, [&](const auto& one) { return one.first == change.name; });
+            if (parameters_)
+                std::erase_if(writable(),
+                              [&](const auto& one) { return one.first == change.name; });
             break;
         case pending_change::kind::reset_all:
-            parameters_.clear();
+            parameters_.reset();
             break;
         case pending_change::kind::add_pin:
             pin_now(change.reason);
@@ -101,15 +79,23 @@ void tracked_state::apply(pending_change& change, std::vector<std::string>& ddl)
         case pending_change::kind::savepoint:
             break;
     }
+    if (parameters_ && parameters_->empty()) parameters_.reset();
 }
 
+// What others share is copied first.
+pairs& tracked_state::writable() {
+    if (!parameters_ || parameters_.use_count() > 1)
+        parameters_ =
+            parameters_ ? std::make_shared<pairs>(*parameters_) : std::make_shared<pairs>();
+    return *parameters_;
+}
+
+// The newest goes last: two names may stand for one setting, and then the order decides.
 void tracked_state::set(std::string name, std::string sql) {
-    const auto known = std::find_if(
-        parameters_.begin(), parameters_.end(), [&](const auto& one) { return one.first == name; });
-    if (known != parameters_.end()) {
-        known->second = std::move(sql);
-    } else if (parameters_.size() < parameters_max_) {
-        parameters_.emplace_back(std::move(name), std::move(sql));
+    auto& all = writable();
+    std::erase_if(all, [&](const auto& one) { return one.first == name; });
+    if (all.size() < parameters_max_) {
+        all.emplace_back(std::move(name), std::move(sql));
     } else {
         pin_now(pin::other);
         hit_limit_ = true;

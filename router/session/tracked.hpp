@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "router/session/session.hpp"
+#include "router/session/link_memory.hpp"
+#include "router/session/pin.hpp"
 
 namespace hotlane::session {
 
@@ -54,10 +56,11 @@ class tracked_state {
     [[nodiscard]] pin pinned() const noexcept;
     [[nodiscard]] bool hit_limit() const noexcept { return hit_limit_; }
     // name and SQL text, in the order in which they were first set
-    [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& parameters()
-        const noexcept {
-        return parameters_;
+    [[nodiscard]] const pairs& parameters() const noexcept {
+        static const pairs none;
+        return parameters_ ? *parameters_ : none;
     }
+    [[nodiscard]] pairs_ptr shared_parameters() const noexcept { return parameters_; }
 
   private:
     static std::uint32_t bit(pin reason) noexcept {
@@ -65,6 +68,7 @@ class tracked_state {
     }
     void apply(pending_change& change, std::vector<std::string>& ddl);
     void set(std::string name, std::string sql);
+    pairs& writable();
     std::size_t find_savepoint(std::string_view name) const noexcept;
 
     static constexpr std::size_t pending_max = 10'000;
@@ -73,7 +77,7 @@ class tracked_state {
     static constexpr std::size_t none_found = static_cast<std::size_t>(-1);
 
     std::size_t parameters_max_;
-    std::vector<std::pair<std::string, std::string>> parameters_;
+    std::shared_ptr<pairs> parameters_;  // null: none
     std::vector<pending_change> pending_;
     std::size_t pending_bytes_{0};  // of their texts, since the transaction began
     std::uint32_t pins_{0};

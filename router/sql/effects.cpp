@@ -45,6 +45,10 @@ void note_call(const PgQuery__FuncCall& call, effects& out) {
         case function_class::set_config:
             out.sets_config = true;
             return;
+        case function_class::session_state:
+            out.session_state = true;
+            out.may_write = out.may_write || last_name(call.funcname, call.n_funcname) != "currval";
+            return;
     }
 }
 

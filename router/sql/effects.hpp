@@ -12,9 +12,10 @@ struct effects {
     bool creates_relation{false};  // SELECT INTO
     bool temporary{false};
     bool session_lock{false};
-    bool sets_config{false};   // calls set_config
-    std::string created;       // by SELECT INTO
-    std::string only_written;  // the one table that INSERT/UPDATE/DELETE nodes write
+    bool session_state{false};  // calls a function of that class
+    bool sets_config{false};    // calls set_config
+    std::string created;        // by SELECT INTO
+    std::string only_written;   // the one table that INSERT/UPDATE/DELETE nodes write
 };
 effects effects_of(const ProtobufCMessage* root);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hotlane::sql {
@@ -74,6 +75,9 @@ struct statement {
     // Changes the session in a way that cannot be replayed: set_config with computed or several
     // arguments, LOAD. Pin the session to its link.
     bool changes_session{false};
+    // Calls a function that keeps or reads something of the session that is no setting: setseed,
+    // currval, lastval, dblink_connect.
+    bool keeps_session{false};
     bool chain{false};  // COMMIT/ROLLBACK AND CHAIN
     std::string table;  // written or created table, unquoted; empty: none or several
     std::string name;   // savepoint, SQL-prepared statement, cursor, channel
@@ -121,6 +125,9 @@ class facts_cache {
     struct implementation;
     std::unique_ptr<implementation> self_;
 };
+
+// Where in the text of one DEALLOCATE or EXECUTE its name stands: begin and end.
+std::optional<std::pair<std::size_t, std::size_t>> name_position(std::string_view statement);
 
 // Quotes an identifier / a literal for SQL that hotlane writes. The only place that does so.
 std::string quote_identifier(std::string_view name);

@@ -51,7 +51,6 @@ constexpr std::array pure_functions = std::to_array<std::string_view>({
     "current_schemas",
     "current_setting",
     "current_user",
-    "currval",
     "date",
     "date_part",
     "date_trunc",
@@ -125,7 +124,6 @@ constexpr std::array pure_functions = std::to_array<std::string_view>({
     "justify_interval",
     "lag",
     "last_value",
-    "lastval",
     "lead",
     "least",
     "left",
@@ -272,6 +270,9 @@ function_class classify_function(std::string_view name) {
     if (std::binary_search(pure_functions.begin(), pure_functions.end(), name))
         return function_class::pure;
     if (name == "nextval" || name == "setval") return function_class::sequence;
+    if (name == "currval" || name == "lastval" || name == "setseed" || name == "dblink_connect" ||
+        name == "dblink_connect_u" || name == "dblink_open" || name == "dblink_disconnect")
+        return function_class::session_state;
     if (name == "set_config") return function_class::set_config;
     if (name.find("advisory") != std::string_view::npos && name.substr(0, 3) == "pg_") {
         if (name.find("unlock") != std::string_view::npos)

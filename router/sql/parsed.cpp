@@ -175,6 +175,21 @@ bool read_query(const PgQuery__Node& node, const effects& all, statement& out) {
     return true;
 }
 
+// The code of a DO block is another language: by its words it may do what outlives it.
+bool does_more(const PgQuery__DoStmt& source) {
+    for (std::size_t i = 0; i < source.n_args; ++i) {
+        const PgQuery__Node* part = source.args[i];
+        if (part->node_case != PG_QUERY__NODE__NODE_DEF_ELEM || part->def_elem->arg == nullptr ||
+            part->def_elem->arg->node_case != PG_QUERY__NODE__NODE_STRING)
+            continue;
+        const auto code = lower_case(part->def_elem->arg->string->sval);
+        for (const std::string_view word :
+             {"temp", "set ", "set_config", "advisory", "listen", "prepare", "load", "setseed"})
+            if (code.find(word) != std::string::npos) return true;
+    }
+    return false;
+}
+
 statement read_statement(const PgQuery__Node& node) {
     statement out;
     if (node.node_case == PG_QUERY__NODE__NODE_TRANSACTION_STMT) {
@@ -189,6 +204,9 @@ statement read_statement(const PgQuery__Node& node) {
     out.takes_advisory_lock = all.session_lock;
     out.changes_session = all.sets_config || node.node_case == PG_QUERY__NODE__NODE_LOAD_STMT;
     out.temporary = all.temporary;
+    out.keeps_session = all.session_state;
+    if (node.node_case == PG_QUERY__NODE__NODE_DO_STMT)
+        out.changes_session = does_more(*node.do_stmt);
     if (node.node_case == PG_QUERY__NODE__NODE_DISCARD_STMT) {
         read_discard(*node.discard_stmt, out);
     } else if (!read_query(node, all, out) && !read_simple(node, out)) {

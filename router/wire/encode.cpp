@@ -36,6 +36,18 @@ void append_parse(std::string& out,
         message.u32(type);
 }
 
+void append_bind_head(std::string& out,
+                      std::size_t body_size,
+                      std::string_view portal,
+                      std::string_view statement) {
+    out.push_back(tag_f::bind);
+    char length[4];
+    store_u32(length, static_cast<std::uint32_t>(body_size + sizeof length));
+    out.append(length, sizeof length);
+    out.append(portal).push_back('\0');
+    out.append(statement).push_back('\0');
+}
+
 void append_target(std::string& out, char tag, char kind, std::string_view name) {
     message_writer(out, tag).u8(static_cast<std::uint8_t>(kind)).cstring(name);
 }

@@ -102,6 +102,11 @@ void append_parse(std::string& out,
                   std::string_view statement,
                   std::string_view query,
                   std::span<const std::uint32_t> parameter_types);
+// The beginning of a Bind of `body_size` bytes; what follows the two names is the caller's.
+void append_bind_head(std::string& out,
+                      std::size_t body_size,
+                      std::string_view portal,
+                      std::string_view statement);
 void append_target(std::string& out, char tag, char kind, std::string_view name);
 void append_execute(std::string& out, std::string_view portal, std::int32_t row_limit);
 void append_empty(std::string& out, char tag);                         // Sync, Flush, CopyDone, ...

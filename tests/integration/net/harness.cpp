@@ -2,7 +2,9 @@
 // clients and servers without a control plane or a configuration file.
 //
 //   net-harness HOST PORT [threads N] [clients N] [password P] [unix PATH] [database GLOB]
-//               [isolation LEVEL]
+//               [isolation LEVEL] [home engine] [pool session|transaction|MAX] [links MAX]
+//               [pool_min N] [pool_idle MS] [pool_wait MS] [pool_notice MS] [pool_life MS]
+//               [statements N] [retry ATTEMPTS]
 //   stdin: hold | release | drain MS | close | place HOST PORT | poke | stats | quit
 #include <fstream>
 #include <iostream>
@@ -29,6 +31,14 @@ long resident_kb() {
     return value;
 }
 
+std::string closed(const placement::counters& counted) {
+    std::string out = "{";
+    for (std::size_t i = 0; i < placement::link_ends.size(); ++i)
+        out += (i == 0 ? "\"" : ",\"") + std::string(placement::link_ends[i]) +
+               "\":" + std::to_string(counted.links_closed[i].load());
+    return out + "}";
+}
+
 void print_stats(const net::data_plane& plane, const placement::tool_entry& tool) {
     const auto& net = plane.counters();
     const auto& counted = tool.counted;
@@ -45,7 +55,14 @@ void print_stats(const net::data_plane& plane, const placement::tool_entry& tool
               << ",\"hold_refused\":" << counted.hold_refused
               << ",\"link_opens\":" << counted.link_opens
               << ",\"link_failures\":" << counted.link_failures
-              << ",\"switched\":" << counted.switched
+              << ",\"switched\":" << counted.switched << ",\"links_open\":" << counted.links_open
+              << ",\"links_lent\":" << counted.links_lent
+              << ",\"link_waiters\":" << counted.link_waiters
+              << ",\"link_waits\":" << counted.link_waits << ",\"pinned\":" << counted.pinned_now
+              << ",\"retried\":" << counted.retries[0]
+              << ",\"retry_exhausted\":" << counted.retries[1]
+              << ",\"retry_too_large\":" << counted.retries[2]
+              << ",\"retry_tries\":" << counted.retry_tries << ",\"closed\":" << closed(counted)
               << ",\"tick_ms\":" << plane.stalest_tick().count() << ",\"rss_kb\":" << resident_kb()
               << "}" << std::endl;
 }
@@ -96,6 +113,8 @@ int main(int argc, char** argv) {
     settings.name = "tool";
     settings.match.database = "postgres";
     model.listen.push_back({.at = {"127.0.0.1", 0}, .unix_path = {}});
+    config::pool_settings pool;
+    int retry = 0;
     for (int i = 3; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
         const std::string value = argv[i + 1];
@@ -108,11 +127,34 @@ int main(int argc, char** argv) {
         if (name == "database") settings.match.database = value;
         if (name == "isolation") settings.isolation = {level_named(value), "asked for"};
         if (name == "unix") model.listen.push_back({.at = {}, .unix_path = value});
+        if (name == "home" && value == "engine") home.kind = policy::home_kind::engine;
+        if (name == "pool" && value != "session") {
+            pool.share = config::pool_settings::mode::transaction;
+            if (value != "transaction") pool.max = std::stoi(value);
+        }
+        const std::chrono::milliseconds ms{std::atoi(value.c_str())};
+        if (name == "links") pool.max = std::stoi(value);
+        if (name == "pool_min") pool.min = std::stoi(value);
+        if (name == "pool_idle") pool.idle = ms;
+        if (name == "pool_wait") pool.wait = ms;
+        if (name == "pool_life") pool.lifetime = ms;
+        if (name == "pool_notice") pool.notice = ms;
+        if (name == "statements") pool.statements = std::stoi(value);
+        if (name == "retry") retry = std::stoi(value);
     }
+    settings.pool = pool;
     model.tools.push_back(settings);
     placement::tool_table tools(model);
     const auto tool = tools.find("tool");
     tool->place(home, 1);
+    if (retry > 0) {
+        tool->retry.attempts = retry;
+        tool->retry.time_ms = 30'000;
+        tool->retry.pause_first_ms = 2;
+        tool->retry.pause_max_ms = 100;
+        tool->retry.bytes_max = 65'536;
+        tool->retry.on = true;
+    }
     net::data_plane plane(model, tools, wall);
     const auto bound = plane.start();
     if (!bound) {

@@ -84,7 +84,7 @@ class world {
 };
 
 // What the production driver does, over the gate itself.
-class gate_environment : public environment {
+class gate_environment : public testing::unpooled_environment {
   public:
     gate_environment(world& all, std::function<void()> on_released)
         : all_(all), on_released_(std::move(on_released)), alive_(std::make_shared<bool>(true)) {}

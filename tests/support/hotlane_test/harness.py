@@ -8,7 +8,7 @@ from .process import program, wait_until
 
 
 def pool_modes() -> list[str]:
-    return ["session"]
+    return ["session", "transaction"]
 
 
 class Harness:
@@ -45,5 +45,6 @@ class Harness:
         self.process.stdin.close()
         self.process.stdout.read()
         assert self.process.wait(30) == 0
-        for gauge in ("inside", "waiting", "sessions", "before_login", "cancels_in_flight"):
+        for gauge in ("inside", "waiting", "sessions", "before_login", "cancels_in_flight", "links_lent",
+                      "link_waiters", "pinned"):
             assert last[gauge] == 0, (gauge, last)

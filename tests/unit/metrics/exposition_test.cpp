@@ -30,6 +30,9 @@ tool_snapshot full_tool(const std::string& name) {
     t.traffic.write_conflicts = 12'345'678;
     t.traffic.hold_wait_us = 1'500'000;
     t.hold.observe(0.02);
+    t.links_closed = {{"idle", 1}};
+    t.pins = {{"listen", 2}};
+    t.retries = {{"recovered", 3}};
     t.moves[{policy::home_kind::postgres, "done"}] = 2;
     t.move = move_in_progress{policy::home_kind::postgres, "copy", {}, {}};
     t.engine_up = true;

@@ -153,9 +153,11 @@ class model_home {
             const auto message = wire::decode_parse(body).value();
             if (message.statement.empty()) statements_.erase("");
             if (message.query.starts_with("bad")) return failure{"42601", "syntax"};
-            if (failed_ && !leaves(message.query)) return failure{"25P02", "aborted"};
+            if (failed_ && !message.query.empty() && !leaves(message.query))
+                return failure{"25P02", "aborted"};
             const std::string name(message.statement);
-            if (statements_.contains(name)) return failure{"42P05", "exists"};
+            if (statements_.contains(name))
+                return failure{"42P05", "prepared statement \"" + name + "\" already exists"};
             statements_[name] = message.query;
             out += b::parsed();
         } else if (tag == 'B') {
@@ -253,10 +255,26 @@ class model_home {
             keep ? commit_work() : abort_work();
             portals_.clear();
             out += b::complete(keep ? "COMMIT" : "ROLLBACK");
+        } else if (sql.starts_with("RESET ")) {
+            if (!saved_settings_) saved_settings_ = settings_;
+            settings_.erase(unquoted(sql.substr(6)));
+            out += b::complete("RESET");
+        } else if (sql == "DEALLOCATE ALL" || sql == "DISCARD ALL") {
+            statements_.clear();
+            if (sql == "DISCARD ALL") settings_.clear();
+            out += b::complete(sql);
+        } else if (sql.starts_with("DEALLOCATE ")) {
+            if (statements_.erase(sql.substr(11)) == 0) return failure{"26000", "no statement"};
+            out += b::complete("DEALLOCATE");
         } else {
             return failure{"42601", "syntax"};
         }
         return std::nullopt;
+    }
+
+    static std::string unquoted(std::string name) {
+        std::erase(name, '"');
+        return name;
     }
 
     void commit_work() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "router/session/session.hpp"
 #include "router/wire/bytes.hpp"
 #include "router/wire/message.hpp"
+#include "tests/unit/session/unpooled.hpp"
 
 namespace hotlane::session::testing {
 
@@ -149,7 +151,7 @@ inline std::string no_data() {
 }
 }  // namespace b
 
-class scripted_environment : public environment {
+class scripted_environment : public unpooled_environment {
   public:
     link_target home;
     tool_facts facts{"shop", isolation_rule::by_statement};
@@ -199,15 +201,45 @@ class scripted_environment : public environment {
         seen.emplace_back(sql, std::vector<std::uint32_t>(types.begin(), types.end()));
     }
     void count_limit_hit(std::string_view limit) override { limits.emplace_back(limit); }
+    void pinned(pin reason) override { pins.push_back(reason); }
+
+    // Shared links: by hand, or by whoever sets the functions.
+    std::function<link_memory*()> on_borrow;
+    std::function<void(link_fate)> on_give_back;
+    link_memory* free{nullptr};  // lent at the next borrow()
+    bool gate_open{true};
+    int waits_stopped{0};
+    std::vector<pin> pins;
+    std::vector<link_fate> given_back;
+    pairs_ptr known_greeting;
+    retry_rule rule;
+    std::vector<std::pair<retry_outcome, int>> retries;
+
+    bool gate_is_open() override { return gate_open; }
+    link_memory* borrow(const link_identity&) override {
+        return on_borrow ? on_borrow() : std::exchange(free, nullptr);
+    }
+    void give_back(link_fate fate) override {
+        given_back.push_back(fate);
+        if (on_give_back) on_give_back(fate);
+    }
+    void stop_waiting() override { ++waits_stopped; }
+    pairs_ptr greeting(const link_identity&) override { return known_greeting; }
+    retry_rule retry() override { return rule; }
+    void retried(retry_outcome outcome, int tries) override {
+        retries.emplace_back(outcome, tries);
+    }
 };
 
 class script {
   public:
     explicit script(policy::home_kind kind = policy::home_kind::postgres,
                     const bounds& limits = {},
-                    bool local = true)
+                    bool local = true,
+                    pooling pool = pooling::session)
         : machine(std::make_unique<session>(environment_, limits, local)) {
         environment_.home.kind = kind;
+        environment_.facts.pool = pool;
         environment_.home.generation = 1;
         machine->on_start(now);
         act();
@@ -224,6 +256,10 @@ class script {
     }
     script& link_open() {
         machine->on_link_open(now);
+        return act();
+    }
+    script& lend(link_memory& link) {
+        machine->on_link_lent(link, now);
         return act();
     }
     script& link_lost() {
@@ -285,7 +321,10 @@ class script {
         }
         client_out_.append(machine->to_client());
         machine->consume_to_client(machine->to_client().size());
-        link_out_.append(machine->to_link());
+        if (link_sink)
+            link_sink(machine->to_link());
+        else
+            link_out_.append(machine->to_link());
         machine->consume_to_link(machine->to_link().size());
         return *this;
     }
@@ -310,6 +349,7 @@ class script {
     std::string client_out_, link_out_;
 
   public:
+    std::function<void(std::string_view)> link_sink;  // takes what goes to the link at once
     time_point now{std::chrono::hours(1)};
     std::size_t piece{0};
     std::unique_ptr<session> machine;
