@@ -47,6 +47,8 @@ class surroundings final : public session::environment {
     void waited();
     void observe(placement::observation::kind what, const session::ended_transaction& ended);
     void logged_in();
+    [[nodiscard]] std::int64_t now_us() const;
+    static std::uint64_t next_number();
 
     shared& all_;
     asio::io_context& io_;
@@ -65,6 +67,8 @@ class surroundings final : public session::environment {
     bool before_login_{false};
     steady::time_point wait_began_;
     std::uint64_t writes_{0};
+    std::int64_t began_us_{0};  // of the transaction, after any hold
+    const std::uint64_t number_{next_number()};
     std::uint32_t key_process_{0};
     std::string key_secret_;
 };

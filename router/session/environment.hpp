@@ -45,6 +45,8 @@ struct ended_transaction {
     bool conflict{false};  // ended in a write conflict (PostgreSQL: 40001, 40P01)
     bool unknown{false};   // answered 08007
     int errors{0};
+    bool block{false};       // BEGIN .. COMMIT, or several writes
+    std::uint64_t key{0};    // of the row that it wrote, hashed; 0: not known, or several
     std::string_view table;  // of the last write statement, where known
     std::string_view sql;    // a sample of it, bounded
 };

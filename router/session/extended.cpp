@@ -154,6 +154,7 @@ void session::implementation::take_bind(const client_frame& frame) {
         return;
     }
     set_portal(head->portal, statement);
+    note_bound_key(head->portal.empty() && frame.complete ? statement.get() : nullptr, head->rest);
     owed_.push(std::move(entry));
     pass(frame);
 }
