@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/model.hpp"
+#include "config/scalar.hpp"
 
 namespace hotlane::config {
 
@@ -52,6 +53,32 @@ class archive {
         auto index = static_cast<std::size_t>(value);
         word(key, index, words);
         value = static_cast<E>(index);
+    }
+    // Several of the words, each once.
+    template <class E>
+    void choices(std::string_view key,
+                 std::vector<E>& values,
+                 const std::vector<std::string>& known) {
+        std::vector<std::size_t> indexes;
+        for (const E one : values)
+            indexes.push_back(static_cast<std::size_t>(one));
+        words(key, indexes, known);
+        values.clear();
+        for (const auto index : indexes)
+            values.push_back(static_cast<E>(index));
+    }
+    // A value whose text has a form of its own. An empty print is not written.
+    template <class T>
+    void shaped(std::string_view key,
+                T& value,
+                parsed<T> (*parse)(std::string_view),
+                std::string (*print)(const T&)) {
+        form(key, print(value), [&](std::string_view text) -> std::optional<complaint> {
+            auto got = parse(text);
+            if (!got) return got.error();
+            value = *got;
+            return std::nullopt;
+        });
     }
     template <class F>
     void section(std::string_view key, F&& body) {
@@ -101,6 +128,9 @@ class archive {
     virtual void text(std::string_view key, std::string& value, text_rule rule) = 0;
     virtual void address(std::string_view key, endpoint& value, bool any_port) = 0;
     virtual void secret(std::string_view key, secret_ref& value) = 0;
+    virtual void texts(std::string_view key, std::vector<std::string>& values, text_rule rule) = 0;
+    virtual void pairs(std::string_view key, std::map<std::string, std::string>& values) = 0;
+    virtual void overlaid(std::string_view key, overlay_ptr& value) = 0;
     virtual void required(std::string_view key) = 0;                // the open map must have it
     virtual void one_of(const std::vector<std::string>& keys) = 0;  // exactly one of them
 
@@ -112,6 +142,11 @@ class archive {
     virtual void whole(std::string_view, std::int64_t&, std::int64_t, std::int64_t) = 0;
     virtual void bytes(std::string_view, std::int64_t&, std::int64_t, std::int64_t) = 0;
     virtual void word(std::string_view, std::size_t&, const std::vector<std::string>&) = 0;
+    virtual void words(std::string_view,
+                       std::vector<std::size_t>&,
+                       const std::vector<std::string>&) = 0;
+    using take_text = std::function<std::optional<complaint>(std::string_view)>;
+    virtual void form(std::string_view key, const std::string& now, const take_text& take) = 0;
     virtual bool enter(std::string_view key) = 0;  // true: leave() must follow
     virtual bool enter_item(std::size_t index) = 0;
     virtual void leave() = 0;
@@ -123,6 +158,7 @@ class archive {
 void describe_process(archive& a, model& m);
 void describe_tool(archive& a, tool& t);
 void describe_server(archive& a, postgres_server& s);
+void describe_group(archive& a, group& g);
 void describe_policy(archive& a, policy::settings& s);
 
 }  // namespace hotlane::config

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "config/overlay.hpp"
 #include "config/reader.hpp"
 #include "config/scalar.hpp"
 
@@ -28,7 +29,7 @@ std::string folder_of(const std::string& file) {
 void append(assembly& work, node& root, entry said) {
     auto& key = said.key;
     auto& value = said.value;
-    const bool is_list = key.text == "tools" || key.text == "listen";
+    const bool is_list = key.text == "tools" || key.text == "listen" || key.text == "groups";
     const bool is_map = key.text == "policies" || key.text == "postgres";
     if (key.text == "version") {
         if (value.text != "1") work.problems.error(value.where(), "version", "must be 1");
@@ -38,7 +39,7 @@ void append(assembly& work, node& root, entry said) {
         work.problems.error(key.where(),
                             key.text,
                             "does not belong in an included file",
-                            "known there: listen, policies, postgres, tools");
+                            "known there: groups, listen, policies, postgres, tools");
         return;
     }
     const auto wanted = is_list ? node::kind::sequence : node::kind::map;
@@ -209,6 +210,54 @@ void complete(tool& t, const origin_map& origins, const std::string& path) {
     if (t.postgres && t.postgres->database.empty()) t.postgres->database = t.name;
 }
 
+void copy_origins(origin_map& origins, const std::string& from, const std::string& to) {
+    std::vector<std::pair<std::string, location>> copies;
+    for (auto it = origins.lower_bound(from + "."); it != origins.end(); ++it) {
+        if (it->first.compare(0, from.size() + 1, from + ".") != 0) break;
+        copies.emplace_back(to + it->first.substr(from.size()), it->second);
+    }
+    for (auto& [path, at] : copies)
+        origins[path] = std::move(at);
+}
+
+// The overlays are read once for their problems and origins; what they come to for a tool has the
+// origins of the policy, the groups and the tool, the later on top.
+void read_overlays(assembly& work) {
+    auto& m = work.value;
+    const auto read = [&](overlay_ptr& on) {
+        if (!on) return;
+        on = std::make_shared<const overlay>(overlay{on->body, on->path, work.kept});
+        policy::settings scratch;
+        apply(*on, scratch, work.problems, work.origins);
+    };
+    for (auto& g : m.groups)
+        read(g.set);
+    for (std::size_t i = 0; i < m.tools.size(); ++i) {
+        auto& t = m.tools[i];
+        read(t.set);
+        if (t.is_template()) continue;
+        const auto path = fmt::format("tools[{}].set", i);
+        const bool is_own = has_overlay(m, t);
+        if (t.policy.empty())
+            for (std::size_t k = m.groups.size(); k-- > 0;)
+                if (!m.groups[k].policy.empty() && covers(m.groups[k], t))
+                    work.origins[fmt::format("tools[{}].policy", i)] =
+                        origin_of(work, fmt::format("groups[{}].policy", k));
+        t.policy = base_policy(m, t);
+        if (!is_own) continue;
+        origin_map own;
+        policy::settings scratch;
+        problem_list seen;
+        if (t.set) apply(*t.set, scratch, seen, own);
+        copy_origins(work.origins, "policies." + t.policy, path);
+        for (std::size_t k = 0; k < m.groups.size(); ++k)
+            if (covers(m.groups[k], t))
+                copy_origins(work.origins, fmt::format("groups[{}].set", k), path);
+        for (const auto& [key, at] : own)
+            work.origins[key] = at;
+    }
+}
+
 }  // namespace
 
 void merge_includes(assembly& work, node& root, file_access* access) {
@@ -252,6 +301,7 @@ void read_model(assembly& work, const node& root) {
     reader r{root, "", work.problems, work.origins};
     describe_process(r, m);
     if (!r.has("listen")) m.listen = {listener{{"127.0.0.1", 6432}, {}}};
+    r.list("groups", m.groups, [&](group& g) { describe_group(r, g); });
     r.list("tools", m.tools, [&](tool& t) {
         t.pool = m.pool;
         describe_tool(r, t);
@@ -268,6 +318,13 @@ void read_model(assembly& work, const node& root) {
         policies = nullptr;
     }
     policy_reader{work, policies}.read_all();
+    read_overlays(work);
+}
+
+bool has_overlay(const model& m, const tool& t) {
+    return t.set || std::any_of(m.groups.begin(), m.groups.end(), [&](const auto& g) {
+               return g.set && covers(g, t);
+           });
 }
 
 location origin_of(const assembly& work, std::string path) {

@@ -6,6 +6,7 @@
 
 #include "config/assemble.hpp"
 #include "config/glob.hpp"
+#include "config/overlay.hpp"
 #include "config/scalar.hpp"
 
 namespace hotlane::config {
@@ -42,7 +43,8 @@ class checker {
         listeners();
         limits();
         for (const auto& [name, s] : m_.policies)
-            policy(name, s);
+            policy("policies." + name, s);
+        groups();
         if (m_.tools.size() > tools_max) {
             error("tools", fmt::format("are more than {}", tools_max), "use a template");
             return;
@@ -136,53 +138,33 @@ class checker {
         }
     }
 
-    // A value that is left at or above the one that enters would flap.
-    template <class T>
-    void edges(const std::string& path, std::string_view what, T enter, T leave) {
-        if (leave < enter) return;
-        error(fmt::format("{}.detect.{}_leave", path, what),
-              fmt::format("is not below {}_enter; the verdict would flap", what));
+    void policy(const std::string& path, const policy::settings& s) {
+        const lint_notes say{[this](const std::string& at, std::string message, std::string mend) {
+                                 error(at, std::move(message), std::move(mend));
+                             },
+                             [this](const std::string& at, std::string message, std::string mend) {
+                                 warn(at, std::move(message), std::move(mend));
+                             },
+                             [this](const std::string& at) { return work_.origins.contains(at); }};
+        lint_policy(path, s, m_, say);
     }
 
-    void policy(const std::string& name, const policy::settings& s) {
-        const auto path = "policies." + name;
-        const auto& d = s.detect;
-        edges(path, "handoff_rate", d.handoff_rate_enter, d.handoff_rate_leave);
-        edges(path, "abort_rate", d.abort_rate_enter, d.abort_rate_leave);
-        const bool absolute = d.mean_wait_enter.count() > 0;
-        if (absolute && d.mean_wait_leave.count() > 0) {
-            edges(path, "mean_wait", d.mean_wait_enter, d.mean_wait_leave);
-        } else if (absolute) {
-            warn(path + ".detect.mean_wait_enter",
-                 "is set without mean_wait_leave, which then follows the commit latency",
-                 "set both");
-        }
-        if (!absolute) {
-            edges(path, "mean_wait", d.mean_wait_enter_commits, d.mean_wait_leave_commits);
-        }
-        const auto& w = s.window;
-        if (w.out_of < w.hot_of) {
-            error(path + ".window.out_of",
-                  fmt::format(
-                      "{} is below hot_of {}, so no proof could succeed", w.out_of, w.hot_of));
-        }
-        proof(path, s);
-        if (s.rails.cooldown_max < s.rails.cooldown) {
-            error(path + ".rails.cooldown_max", "is below cooldown");
-        }
-    }
-
-    void proof(const std::string& path, const policy::settings& s) {
-        const auto proven = s.window.length * s.window.hot_of;
-        if (proven < policy::proof_floor) {
-            warn(path + ".window.length",
-                 fmt::format("{} x {} windows prove in less than 10s; proof is stretched to 10s",
-                             print_duration(s.window.length),
-                             s.window.hot_of),
-                 "a single spike is never a flag");
-        }
-        if (s.window.proof_min < policy::proof_floor) {
-            warn(path + ".window.proof_min", "is below 10s; 10s holds");
+    void groups() {
+        for (std::size_t i = 0; i < m_.groups.size(); ++i) {
+            const auto& g = m_.groups[i];
+            const auto path = fmt::format("groups[{}]", i);
+            unknown_name(path + ".policy", "policy", g.policy, keys(m_.policies));
+            for (std::size_t k = 0; k < i; ++k)
+                if (m_.groups[k].name == g.name)
+                    error(path + ".name",
+                          fmt::format("{} is the name of the group at {} too",
+                                      quoted(g.name),
+                                      spot(m_.groups[k].where)));
+            const bool is_used = std::any_of(m_.tools.begin(), m_.tools.end(), [&](const tool& t) {
+                return t.is_template() || covers(g, t);
+            });
+            if (!is_used) warn(path, "covers no tool", "look at its tools and labels");
+            if (!g.set && g.policy.empty()) warn(path, "changes nothing", "policy: or set:");
         }
     }
 
@@ -191,16 +173,17 @@ class checker {
         const auto& t = m_.tools[i];
         placeholders(path, t);
         unknown_name(path + ".policy", "policy", t.policy, keys(m_.policies));
+        if (has_overlay(m_, t) && !t.is_template()) policy(path + ".set", settings_of(m_, t));
+        sources(path, t);
         if (t.postgres) {
             unknown_name(
                 path + ".postgres.server", "server", t.postgres->server, keys(m_.postgres));
         }
-        const auto found = m_.policies.find(t.policy);
-        if (found != m_.policies.end()) {
-            const auto& s = found->second;
+        if (m_.policies.contains(base_policy(m_, t))) {
+            const auto s = settings_of(m_, t);
             if (!t.postgres && s.act_mode == policy::mode::act && s.levers.route) {
                 warn(path,
-                     fmt::format("has no postgres home, so policy {} can never route it", t.policy),
+                     fmt::format("has no postgres home, so policy {} can never route it", s.name),
                      "add postgres: {server: ...}");
             }
             if (t.postgres && t.hold_max < s.rails.hold_max) {
@@ -209,13 +192,25 @@ class checker {
                     fmt::format("{} is below rails.hold_max {} of policy {}; the shorter one holds",
                                 print_duration(t.hold_max),
                                 print_duration(s.rails.hold_max),
-                                t.policy));
+                                s.name));
             }
         }
         if (access_ != nullptr && !t.schema_file.empty() && !t.is_template() &&
             !access_->readable(t.schema_file)) {
             error(path + ".schema", t.schema_file + " cannot be read");
         }
+    }
+
+    void sources(const std::string& path, const tool& t) {
+        const bool is_sql = t.engine.kind == engine_kind::sql;
+        if (is_sql && t.engine.query.empty())
+            warn(path + ".engine",
+                 "has no query, so its counters are unknown and nothing is ever decided",
+                 "query: SELECT tool, acquires, handoffs, wait_us FROM ...");
+        if (!is_sql && !t.engine.query.empty())
+            error(path + ".engine.query", "is for kind sql; twill says its counters by itself");
+        if (is_sql && t.engine.metrics)
+            error(path + ".engine.metrics", "is for kind twill; sql has a query");
     }
 
     void unknown_name(const std::string& path,

@@ -47,6 +47,28 @@ void describe_detect(archive& a, policy::settings::detect_settings& d) {
     a.duration("commit_latency", d.commit_latency, {tick, seconds{60}});
     a.ratio("abort_rate_enter", d.abort_rate_enter);
     a.ratio("abort_rate_leave", d.abort_rate_leave);
+    a.ratio("conflict_rate_enter", d.conflict_rate_enter);
+    a.ratio("conflict_rate_leave", d.conflict_rate_leave);
+}
+
+void describe_freeze(archive& a, policy::freeze& f) {
+    if (a.reading()) f = {};  // a list is the heir's own: nothing of the ancestor's items stays
+    const bool is_span = a.reading() ? a.has("begins") || a.has("ends") : f.begins.has_value();
+    if (is_span) {
+        a.required("begins");
+        a.required("ends");
+        if (!f.begins) f.begins.emplace();
+        if (!f.ends) f.ends.emplace();
+        a.shaped("begins", *f.begins, parse_moment, print_moment);
+        a.shaped("ends", *f.ends, parse_moment, print_moment);
+    } else {
+        a.required("from");
+        a.required("to");
+        a.shaped("days", f.days, parse_days, print_days);
+        a.shaped("from", f.from, parse_clock, print_clock);
+        a.shaped("to", f.to, parse_clock, print_clock);
+    }
+    a.text("reason", f.reason, text_rule::any);
 }
 
 void describe_rails(archive& a, policy::settings::rail_settings& r) {
@@ -60,6 +82,10 @@ void describe_rails(archive& a, policy::settings::rail_settings& r) {
     a.integer("incident_tools", r.incident_tools, 2, many);
     a.duration("incident_hold", r.incident_hold);
     a.duration("pin_max", r.pin_max, {tick, hours{24 * 366}});
+    a.ratio("away_share", r.away_share);
+    a.integer("away_max", r.away_max, 1, many);
+    a.duration("hold_budget", r.hold_budget, {milliseconds{0}, hours{24}});
+    a.list("freeze", r.freezes, [&](policy::freeze& f) { describe_freeze(a, f); });
 }
 
 void describe_return(archive& a, policy::settings::return_settings& r) {
@@ -68,6 +94,7 @@ void describe_return(archive& a, policy::settings::return_settings& r) {
     a.integer("min_writes", r.min_writes, 1, many);
     a.ratio("lane_use_max", r.lane_use_max);
     a.duration("lookback", r.lookback, {tick, hours{24 * 31}});
+    a.ratio("margin", r.margin);
 }
 
 void describe_pool(archive& a, pool_settings& p) {
@@ -126,6 +153,10 @@ void describe_process(archive& a, model& m) {
     });
     a.section("limits", [&] { describe_limits(a, m.limit); });
     a.section("pool", [&] { describe_pool(a, m.pool); });
+    a.section("record", [&] {
+        a.text("file", m.record.file, text_rule::near_path);
+        a.size("size", m.record.bytes, 64 * 1024, 1024 * 1024 * mib);
+    });
     a.section("sampling", [&] { a.duration("timeout", m.sample_timeout, {tick, hours{1}}); });
     a.named("postgres", m.postgres, [&](const std::string& name, postgres_server& s) {
         s.name = name;
@@ -160,6 +191,13 @@ void describe_tool(archive& a, tool& t) {
         a.address("address", t.engine.at, false);
         a.text("user", t.engine.user, text_rule::any);
         a.text("database", t.engine.database, text_rule::any);
+        a.text("query", t.engine.query, text_rule::any);
+        a.text("query_user", t.engine.query_user, text_rule::any);
+        a.secret("query_password", t.engine.query_password);
+        if (a.reading() ? a.has("metrics") : t.engine.metrics.has_value()) {
+            if (!t.engine.metrics) t.engine.metrics.emplace();
+            a.address("metrics", *t.engine.metrics, false);
+        }
     });
     a.optional_section("postgres", t.postgres, [&](postgres_home& h) {
         a.required("server");
@@ -170,6 +208,16 @@ void describe_tool(archive& a, tool& t) {
         a.secret("password", h.password);
     });
     a.text("policy", t.policy, text_rule::name);
+    a.pairs("labels", t.label);
+    a.overlaid("set", t.set);
+    a.optional_section("pin", t.pinned, [&](policy::pin& p) {
+        for (const char* key : {"home", "until", "reason"})
+            a.required(key);
+        p.by = "the configuration";
+        a.choice("home", p.home, {"engine", "postgres"});
+        a.shaped("until", p.until, parse_moment, print_moment);
+        a.text("reason", p.reason, text_rule::any);
+    });
     a.text("schema", t.schema_file, text_rule::near_path);
     a.boolean("no_hidden_constraints", t.no_hidden_constraints);
     a.optional_section(
@@ -178,6 +226,16 @@ void describe_tool(archive& a, tool& t) {
     a.section("pool", [&] { describe_pool(a, t.pool); });
     a.duration("hold", t.hold_max, {tick, hours{1}});
     a.duration("keep", t.keep);
+}
+
+void describe_group(archive& a, group& g) {
+    if (a.reading()) g.where = a.here();
+    a.required("name");
+    a.text("name", g.name, text_rule::name);
+    a.texts("tools", g.tools, text_rule::pattern);
+    a.pairs("labels", g.label);
+    a.text("policy", g.policy, text_rule::name);
+    a.overlaid("set", g.set);
 }
 
 void describe_policy(archive& a, policy::settings& s) {
@@ -189,15 +247,20 @@ void describe_policy(archive& a, policy::settings& s) {
         a.integer("min_acquires", s.window.min_acquires, 1, 1'000 * many);
         a.duration("proof_min", s.window.proof_min, {milliseconds{0}, hours{24}});
         a.integer("age_max", s.window.age_max, 1, many);
+        a.duration("long_span", s.window.long_span, {milliseconds{0}, hours{24 * 7}});
+        a.duration("long_hot", s.window.long_hot, {milliseconds{0}, hours{24 * 7}});
     });
     a.section("detect", [&] { describe_detect(a, s.detect); });
     a.section("diagnose", [&] {
         a.ratio("conflict_rate_hot", s.diagnose.conflict_rate_hot);
         a.ratio("seen_share_min", s.diagnose.seen_share_min);
-        a.boolean("route_busy_lane", s.diagnose.route_busy_lane);
+        a.choice("busy_lane", s.diagnose.busy_lane, {"report", "route", "ignore"});
     });
     a.section("levers", [&] {
+        a.choices("order", s.levers.order, {"retry", "shard", "route"});
         a.section("retry", [&] { describe_retry(a, s.levers.retry); });
+        a.boolean("retry_first", s.levers.retry_first);
+        a.duration("retry_deadline", s.levers.retry_deadline);
         a.boolean("shard", s.levers.shard);
         a.duration("shard_deadline", s.levers.shard_deadline);
         a.duration("diagnose_deadline", s.levers.diagnose_deadline);

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -43,6 +44,20 @@ tl::expected<std::string, std::string> slurp(const std::string& path, std::size_
 constexpr std::size_t secret_bytes_max = 4096;
 
 }  // namespace
+
+tl::expected<std::string, std::string> read_whole(const std::string& path, std::size_t bytes_max) {
+    const std::unique_ptr<std::FILE, closer> file{std::fopen(path.c_str(), "re")};
+    if (!file) return why();
+    std::string text;
+    std::array<char, 64 * 1024> piece{};
+    while (const auto n = std::fread(piece.data(), 1, piece.size(), file.get())) {
+        text.append(piece.data(), n);
+        if (text.size() > bytes_max)
+            return tl::unexpected<std::string>{fmt::format("is larger than {} bytes", bytes_max)};
+    }
+    if (std::ferror(file.get()) != 0) return why();
+    return text;
+}
 
 tl::expected<std::string, std::string> real_files::read(const std::string& path) {
     return slurp(path, file_bytes_max);

@@ -25,4 +25,7 @@ class real_files : public file_access {
     bool readable(const std::string& path) override;
 };
 
+// A whole file that is no configuration: a trace, a recording. error: why not.
+tl::expected<std::string, std::string> read_whole(const std::string& path, std::size_t bytes_max);
+
 }  // namespace hotlane::config

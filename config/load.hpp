@@ -38,6 +38,9 @@ tl::expected<loaded, refused> load_file(const std::string& path);
 // refused and the tools' schema files are not looked for.
 tl::expected<loaded, refused> load_text(const std::string& text, const std::string& name);
 
+// The policy in force for a tool: a named one or `default`, the groups that cover it, its own keys.
+policy::settings settings_of(const model& m, const tool& t);
+
 // Reads a secret now. The text must never be logged. Empty reference: empty text.
 tl::expected<std::string, std::string> read_secret(const secret_ref& ref);
 

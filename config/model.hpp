@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,12 @@ struct engine_home {
     endpoint at;
     std::string user;
     std::string database;
+    // kind sql: rows of tool, acquires, handoffs, wait_us and, where known, commits (cumulative).
+    // One reading serves all tools of the same address and query.
+    std::string query;
+    std::string query_user;  // default: user
+    secret_ref query_password;
+    std::optional<endpoint> metrics;  // kind twill: read the lane's counters over HTTP instead
 };
 
 // A PostgreSQL server that can be a home. `admin_*` is what the control plane uses to move and
@@ -88,6 +95,7 @@ struct isolation_override {
 
 // What a statement that the new home refuses in the rehearsal of a move does to the move.
 enum class rehearse_rule { refuse, report };
+
 // How clients of a tool share links to its home.
 struct pool_settings {
     enum class mode { session, transaction } share{mode::session};
@@ -100,13 +108,31 @@ struct pool_settings {
     int statements{500};         // prepared on one link
 };
 
+// Keys of a policy that a group or a tool sets on top (config/overlay.hpp).
+struct overlay;
+using overlay_ptr = std::shared_ptr<const overlay>;
+using labels = std::map<std::string, std::string>;
+
+// Tools that share policy keys: by name (any of the globs) and by label (all of them).
+struct group {
+    std::string name;
+    location where;
+    std::vector<std::string> tools;  // empty: any name
+    labels label;
+    std::string policy;  // the named policy that its tools start from; empty: not said
+    overlay_ptr set;
+};
+
 struct tool {
     std::string name;  // may be "{database}": a template, one tool per database name
     location where;
     match_rule match;
     engine_home engine;
     std::optional<postgres_home> postgres;  // absent: cannot be moved
-    std::string policy{"default"};
+    std::string policy;  // empty: the first group's that says one, else `default`
+    labels label;
+    overlay_ptr set;                    // keys on top of the policy and of the groups
+    std::optional<policy::pin> pinned;  // by the operator who wrote the file; it ends
     std::string schema_file;            // DDL of the tool, where it did not pass through hotlane
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;
@@ -141,6 +167,12 @@ struct logging {
     std::string format{"auto"};  // auto | text | json
 };
 
+// What was sampled, kept for `hotlane replay`. Empty file: nothing is recorded.
+struct recording {
+    std::string file;
+    std::uint64_t bytes{64 * 1024 * 1024};  // of all its pieces together
+};
+
 struct model {
     std::vector<listener> listen;
     std::string admin_socket{"/run/hotlane/admin.sock"};
@@ -150,8 +182,10 @@ struct model {
     logging log;
     limits limit;
     std::map<std::string, postgres_server> postgres;
-    pool_settings pool;       // of tools that say nothing else
-    std::vector<tool> tools;  // first match wins
+    pool_settings pool;         // of tools that say nothing else
+    std::vector<group> groups;  // in the order in which they apply
+    std::vector<tool> tools;    // first match wins
+    recording record;
     std::map<std::string, policy::settings> policies;
     milliseconds sample_timeout{2'000};
     std::string hash;  // SHA-256 of the file's bytes, hex

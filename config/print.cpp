@@ -1,8 +1,11 @@
 #include "config/print.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/archive.hpp"
+#include "config/assemble.hpp"
+#include "config/overlay.hpp"
 #include "config/scalar.hpp"
 
 namespace hotlane::config {
@@ -59,6 +62,34 @@ class printer : public archive {
                 return;
         }
     }
+    void texts(std::string_view key, std::vector<std::string>& v, text_rule) override {
+        if (v.empty()) return;
+        std::vector<std::string> quoted_ones;
+        for (const auto& one : v)
+            quoted_ones.push_back(yaml_text(one));
+        line(key, fmt::format("[{}]", fmt::join(quoted_ones, ", ")));
+    }
+    void pairs(std::string_view key, std::map<std::string, std::string>& v) override {
+        if (v.empty()) return;
+        std::vector<std::string> out;
+        for (const auto& [name, value] : v)
+            out.push_back(yaml_text(name) + ": " + yaml_text(value));
+        line(key, fmt::format("{{{}}}", fmt::join(out, ", ")));
+    }
+    // What a group or a template sets is shown as it is written; a tool's is shown resolved.
+    void overlaid(std::string_view key, overlay_ptr& on) override {
+        if (!on || resolved_) return;
+        policy::settings s;
+        problem_list problems;
+        origin_map origins;
+        apply(*on, s, problems, origins);
+        only_ = fmt::format("{}.{}", path_, key).substr(1);
+        section(key, [&] { describe_policy(*this, s); });
+        only_.clear();
+        heads_.clear();
+    }
+    // From now on overlays are left out: what they come to is printed instead.
+    void resolve(bool is_on) { resolved_ = is_on; }
     void required(std::string_view) override {}
     void one_of(const std::vector<std::string>&) override {}
     [[nodiscard]] bool reading() const override { return false; }
@@ -71,6 +102,17 @@ class printer : public archive {
     }
     void bytes(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t) override {
         line(key, print_size(v));
+    }
+    void words(std::string_view key,
+               std::vector<std::size_t>& indexes,
+               const std::vector<std::string>& known) override {
+        std::vector<std::string> out;
+        for (const auto index : indexes)
+            out.push_back(known.at(index));
+        line(key, fmt::format("[{}]", fmt::join(out, ", ")));
+    }
+    void form(std::string_view key, const std::string& now, const take_text&) override {
+        if (!now.empty()) line(key, yaml_text(now));
     }
     void word(std::string_view key,
               std::size_t& index,
@@ -86,6 +128,7 @@ class printer : public archive {
         return true;
     }
     void leave() override {
+        if (!heads_.empty()) heads_.pop_back();
         path_ = std::move(above_.back());
         above_.pop_back();
     }
@@ -107,13 +150,16 @@ class printer : public archive {
 
   private:
     void open(const std::string& head, std::string path) {
-        out_ += std::string(above_.size() * 2, ' ') + head + '\n';
+        heads_.push_back(std::string(above_.size() * 2, ' ') + head + '\n');
+        if (only_.empty()) write_heads();
         above_.push_back(std::move(path_));
         path_ = std::move(path);
     }
     void line(std::string_view key, std::string_view value) {
         const auto path = fmt::format("{}.{}", path_, key);
         const auto at = origins_.find(std::string_view{path}.substr(1));
+        if (!only_.empty() && at == origins_.end()) return;
+        write_heads();
         const auto origin = at == origins_.end()
                                 ? std::string{"default"}
                                 : fmt::format("{}:{}", at->second.file, at->second.line);
@@ -121,7 +167,16 @@ class printer : public archive {
         out_ += fmt::format("{:<48} # {}\n", text, origin);
     }
 
+    void write_heads() {
+        for (const auto& head : heads_)
+            out_ += head;
+        heads_.clear();
+    }
+
     const origin_map& origins_;
+    std::string only_;                // not empty: only what is written is printed
+    std::vector<std::string> heads_;  // of open sections in which nothing was printed yet
+    bool resolved_{false};
     std::string out_;
     std::string path_;  // begins with a dot
     std::vector<std::string> above_;
@@ -136,7 +191,15 @@ std::string print_effective(const loaded& config) {
     p.named("policies", m.policies, [&](const std::string&, policy::settings& s) {
         describe_policy(p, s);
     });
-    p.list("tools", m.tools, [&](tool& t) { describe_tool(p, t); });
+    if (!m.groups.empty()) p.list("groups", m.groups, [&](group& g) { describe_group(p, g); });
+    p.list("tools", m.tools, [&](tool& t) {
+        const bool is_resolved = !t.is_template() && has_overlay(m, t);
+        p.resolve(is_resolved);
+        describe_tool(p, t);
+        if (!is_resolved) return;
+        auto s = settings_of(m, t);
+        p.section("set", [&] { describe_policy(p, s); });
+    });
     return p.take();
 }
 

@@ -27,6 +27,9 @@ class reader : public archive {
     void text(std::string_view key, std::string& value, text_rule rule) override;
     void address(std::string_view key, endpoint& value, bool any_port) override;
     void secret(std::string_view key, secret_ref& value) override;
+    void texts(std::string_view key, std::vector<std::string>& values, text_rule rule) override;
+    void pairs(std::string_view key, std::map<std::string, std::string>& values) override;
+    void overlaid(std::string_view key, overlay_ptr& value) override;
     void required(std::string_view key) override;
     void one_of(const std::vector<std::string>& keys) override;
     [[nodiscard]] bool reading() const override { return true; }
@@ -37,6 +40,10 @@ class reader : public archive {
     void whole(std::string_view, std::int64_t&, std::int64_t, std::int64_t) override;
     void bytes(std::string_view, std::int64_t&, std::int64_t, std::int64_t) override;
     void word(std::string_view, std::size_t&, const std::vector<std::string>&) override;
+    void words(std::string_view,
+               std::vector<std::size_t>&,
+               const std::vector<std::string>&) override;
+    void form(std::string_view key, const std::string& now, const take_text& take) override;
     bool enter(std::string_view key) override;
     bool enter_item(std::size_t index) override;
     void leave() override;

@@ -29,7 +29,14 @@ parsed<double> parse_ratio(std::string_view text);           // 0..1
 parsed<bool> parse_boolean(std::string_view text);           // true false
 parsed<endpoint> parse_endpoint(std::string_view text);      // host:port [v6]:port /dir:port
 
+parsed<policy::time_point> parse_moment(std::string_view text);  // 2026-12-20T18:00Z
+parsed<milliseconds> parse_clock(std::string_view text);         // 18:00, a time of the UTC day
+parsed<std::uint8_t> parse_days(std::string_view text);          // mon-fri, or sat,sun
+
 // How the same values are written; parse(print(x)) == x.
+std::string print_moment(const policy::time_point& value);
+std::string print_clock(const milliseconds& value);
+std::string print_days(const std::uint8_t& value);
 std::string print_duration(milliseconds value);
 std::string print_size(std::int64_t bytes);
 std::string print_number(double value);

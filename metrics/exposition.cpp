@@ -1,6 +1,7 @@
 #include "metrics/exposition.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <prometheus/text_serializer.h>
 
@@ -93,6 +94,7 @@ class writer {
         process();
         runbook();
         signals();
+        foresight();
         traffic();
         moves();
         homes();
@@ -148,6 +150,8 @@ class writer {
             limits.add({name}, wide(n));
         out_.push_back(limits.take());
         single(names::log_suppressed, wide(all_.log_suppressed));
+        single(names::record_bytes, wide(all_.recorded_bytes));
+        single(names::record_errors, wide(all_.recording_errors));
         single(names::config_ok, all_.config_ok ? 1 : 0);
         single(names::config_at, seconds(all_.config_at));
         family reloads{names::config_reloads};
@@ -201,6 +205,32 @@ class writer {
         by_tool(names::predicted_handoff_ratio, [](one t) { return t.predicted_handoff_ratio; });
         by_tool(names::predicted_conflict_ratio, [](one t) { return t.predicted_conflict_ratio; });
         by_tool(names::predicted_lane_use_ratio, [](one t) { return t.predicted_lane_use_ratio; });
+        by_tool(names::predicted_wait, [](one t) { return t.predicted_mean_wait_seconds; });
+        by_tool(names::lane_time, [](one t) { return t.lane_seconds; });
+        by_tool(names::commit_time, [](one t) { return t.commit_seconds; });
+        by_tool(names::writes_dropped, [](one t) { return wide(t.writes_dropped); });
+    }
+
+    // hotlane measures its own foresight: what it said of the last move, and what came true.
+    void foresight() {
+        using rates = policy::lane_rates;
+        const auto both = [&](const metric_name& what, double rates::*part, double unit) {
+            each_tool(what, [&](family& f, one t) {
+                if (t.foreseen) f.add({t.tool, "predicted"}, (*t.foreseen).*part * unit);
+                if (t.seen_at_home) f.add({t.tool, "measured"}, (*t.seen_at_home).*part * unit);
+                const bool is_known = t.foreseen && t.seen_at_home;
+                if (is_known && &what == &names::foresight_handoff)
+                    f.add({t.tool, "error"},
+                          std::abs((*t.seen_at_home).*part - (*t.foreseen).*part));
+            });
+        };
+        both(names::foresight_handoff, &rates::handoff_rate, 1.0);
+        both(names::foresight_wait, &rates::mean_wait_us, 1e-6);
+        both(names::foresight_conflict, &rates::conflict_rate, 1.0);
+        each_tool(names::forecast_latency, [](family& f, one t) {
+            if (t.forecast_seconds) f.add({t.tool, "predicted"}, *t.forecast_seconds);
+            if (t.came_true_seconds) f.add({t.tool, "measured"}, *t.came_true_seconds);
+        });
     }
 
     void traffic() {

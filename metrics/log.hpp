@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -49,7 +50,19 @@ struct log_field {
         }
     }
 };
-using log_fields = std::initializer_list<log_field>;
+// From a list in braces, or from any row of fields that was put together.
+class log_fields {
+  public:
+    log_fields() = default;
+    log_fields(std::initializer_list<log_field> all) : all_{std::data(all), all.size()} {}
+    log_fields(std::span<const log_field> all) : all_{all} {}
+    [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return all_.end(); }
+    [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+  private:
+    std::span<const log_field> all_;
+};
 
 // One line without its newline. Pure.
 std::string format_event(log_format format,

@@ -41,6 +41,15 @@ inline constexpr metric_name predicted_handoff_ratio{"hotlane_predicted_handoff_
 inline constexpr metric_name predicted_conflict_ratio{"hotlane_predicted_conflict_ratio", k::gauge, "tool", "Conflict ratio that the engine would show if the tool came home. Absent while unknown."};
 inline constexpr metric_name predicted_lane_use_ratio{"hotlane_predicted_lane_use_ratio", k::gauge, "tool", "Share of the lane that the tool would use if it came home. Absent while unknown."};
 
+inline constexpr metric_name predicted_wait{"hotlane_predicted_mean_wait_seconds", k::gauge, "tool", "Mean wait for the lane that the engine would show if the tool came home. Absent while unknown."};
+inline constexpr metric_name foresight_handoff{"hotlane_foresight_handoff_ratio", k::gauge, "tool,what", "Handoff ratio of the last return to the engine: what was predicted, measured, and error (their distance)."};
+inline constexpr metric_name foresight_wait{"hotlane_foresight_mean_wait_seconds", k::gauge, "tool,what", "Mean wait of the last return to the engine: what was predicted and measured."};
+inline constexpr metric_name foresight_conflict{"hotlane_foresight_conflict_ratio", k::gauge, "tool,what", "Conflict ratio of the last return to the engine: what was predicted and measured."};
+inline constexpr metric_name forecast_latency{"hotlane_forecast_latency_seconds", k::gauge, "tool,what", "A write at PostgreSQL around the last move there: what was predicted and measured."};
+inline constexpr metric_name lane_time{"hotlane_lane_seconds", k::gauge, "tool", "How long one write of the tool takes the lane, measured. Absent while unknown."};
+inline constexpr metric_name commit_time{"hotlane_commit_seconds", k::gauge, "tool", "A commit of the tool that waits for nobody, measured. Absent while unknown."};
+inline constexpr metric_name writes_dropped{"hotlane_write_intervals_dropped_total", k::counter, "tool", "Recorded writes that were dropped unseen; their window is not predicted."};
+
 inline constexpr metric_name sessions{"hotlane_sessions", k::gauge, "tool", "Clients that are connected to the tool."};
 inline constexpr metric_name held_clients{"hotlane_held_clients", k::gauge, "tool", "Clients that wait between transactions while the tool moves."};
 inline constexpr metric_name transactions{"hotlane_transactions_total", k::counter, "tool", "Transactions that ended."};
@@ -78,6 +87,8 @@ inline constexpr metric_name samples{"hotlane_samples_total", k::counter, "tool"
 inline constexpr metric_name sample_errors{"hotlane_sample_errors_total", k::counter, "tool", "Readings that failed."};
 inline constexpr metric_name sample_duration{"hotlane_sample_duration_seconds", k::gauge, "tool", "How long the last reading took."};
 inline constexpr metric_name sample_at{"hotlane_sample_timestamp_seconds", k::gauge, "tool", "When the last good reading was taken."};
+inline constexpr metric_name record_bytes{"hotlane_recorded_bytes_total", k::counter, "", "Bytes written to the recording of samples."};
+inline constexpr metric_name record_errors{"hotlane_recording_errors_total", k::counter, "", "Lines that could not be written to the recording."};
 inline constexpr metric_name windows{"hotlane_windows_total", k::counter, "tool,quality", "Windows by quality; only good ones prove anything."};
 
 inline constexpr metric_name client_connections{"hotlane_client_connections", k::gauge, "", "Client connections that are open, the console's included."};
@@ -100,11 +111,14 @@ inline constexpr metric_name start_time{"process_start_time_seconds", k::gauge, 
 inline constexpr std::array all{
     build_info, tools, tools_not_exported, tool_stage, tool_stage_since, tool_verdict, tool_diagnosis,
     policy_info, handoff_ratio, mean_wait, abort_ratio, conflict_ratio, threshold,
-    predicted_handoff_ratio, predicted_conflict_ratio, predicted_lane_use_ratio, sessions,
+    predicted_handoff_ratio, predicted_conflict_ratio, predicted_lane_use_ratio,
+    predicted_wait, foresight_handoff, foresight_wait, foresight_conflict, forecast_latency, lane_time,
+    commit_time, writes_dropped, sessions,
     held_clients, transactions, write_transactions, conflicts, client_errors, unknown_outcomes,
     queue_wait, links_open, links_lent, link_waiters, link_waits, link_wait, links_made,
-    link_failures, links_closed, pins, pinned, retries, retry_tries, hold, moves, move_info, move_start, move_phase_start, fence_left, late_write, home_up,
-    route_info, route_epoch, route_served, samples, sample_errors, sample_duration, sample_at, windows,
+    link_failures, links_closed, pins, pinned, retries, retry_tries, hold, moves, move_info, move_start,
+    move_phase_start, fence_left, late_write, home_up, route_info, route_epoch, route_served, samples,
+    sample_errors, sample_duration, sample_at, windows, record_bytes, record_errors,
     client_connections, client_connections_total, limit_hits, log_suppressed, config_ok, config_at,
     config_reloads, config_info, cpu, resident, virtual_memory, open_fds, max_fds, start_time};
 // clang-format on

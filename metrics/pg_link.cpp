@@ -140,9 +140,16 @@ void append_rows(const PGresult& result, std::vector<pg_row>& out) {
     }
 }
 
+std::vector<std::string> names_of(const PGresult& result) {
+    std::vector<std::string> out;
+    for (int c = 0; c < PQnfields(&result); ++c)
+        out.emplace_back(PQfname(&result, c));
+    return out;
+}
+
 }  // namespace
 
-sourced<std::vector<pg_row>> pg_link::collect(deadline until) {
+sourced<std::vector<pg_row>> pg_link::collect(deadline until, std::vector<std::string>* names) {
     std::vector<pg_row> rows;
     std::optional<source_error> trouble;
     for (;;) {
@@ -157,6 +164,7 @@ sourced<std::vector<pg_row>> pg_link::collect(deadline until) {
         switch (PQresultStatus(result.get())) {
             case PGRES_TUPLES_OK:
             case PGRES_SINGLE_TUPLE:
+                if (names != nullptr) *names = names_of(*result);
                 append_rows(*result, rows);
                 break;
             case PGRES_FATAL_ERROR:
@@ -180,7 +188,9 @@ sourced<std::vector<pg_row>> pg_link::collect(deadline until) {
     return rows;
 }
 
-sourced<std::vector<pg_row>> pg_link::query(const char* sql, deadline until) {
+sourced<std::vector<pg_row>> pg_link::query(const char* sql,
+                                            deadline until,
+                                            std::vector<std::string>* names) {
     // An idle link that the server closed looks alive until it is used; find out before asking, so
     // that a restart costs no reading.
     if (conn_ && (PQconsumeInput(conn_.get()) == 0 || PQstatus(conn_.get()) != CONNECTION_OK)) {
@@ -191,7 +201,7 @@ sourced<std::vector<pg_row>> pg_link::query(const char* sql, deadline until) {
     // Row by row, so that a reply without end is noticed at reply_rows_max.
     PQsetSingleRowMode(conn_.get());
     if (auto ok = flush(until); !ok) return tl::unexpected<source_error>{ok.error()};
-    return collect(until);
+    return collect(until, names);
 }
 
 }  // namespace hotlane::metrics

@@ -31,8 +31,10 @@ class pg_link {
     pg_link(const pg_link&) = delete;
     pg_link& operator=(const pg_link&) = delete;
 
-    // Connects when it must. Rows of the (last) result, as text.
-    sourced<std::vector<pg_row>> query(const char* sql, deadline until);
+    // Connects when it must. Rows of the (last) result, as text; its column names where wanted.
+    sourced<std::vector<pg_row>> query(const char* sql,
+                                       deadline until,
+                                       std::vector<std::string>* names = nullptr);
 
     // How often a connection was made; changes exactly when counters may have a new author.
     [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
@@ -43,7 +45,7 @@ class pg_link {
     };
     sourced<void> connect(deadline until);
     sourced<void> flush(deadline until);
-    sourced<std::vector<pg_row>> collect(deadline until);
+    sourced<std::vector<pg_row>> collect(deadline until, std::vector<std::string>* names);
     sourced<void> wait(short events, deadline until, const char* doing);
     tl::unexpected<source_error> fail(source_error::kind kind, const std::string& detail);
     [[nodiscard]] std::string said() const;  // libpq's message, one line

@@ -8,7 +8,9 @@ namespace hotlane::metrics {
 namespace {
 
 constexpr auto totals_sql =
-    "SELECT xact_commit, xact_rollback, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')"
+    "SELECT xact_commit, xact_rollback, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),"
+    " to_regclass('pg_wait_sampling_profile') IS NOT NULL,"
+    " coalesce(current_setting('pg_wait_sampling.profile_period', true), '10')"
     " FROM pg_stat_database WHERE datname = current_database()";
 
 // One row for each statement that waits for a row now. A waiter takes the tuple lock first and
@@ -20,6 +22,14 @@ constexpr auto waits_sql =
     " FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
     " WHERE NOT l.granted AND l.locktype IN ('transactionid', 'tuple')"
     " AND a.datname = current_database() AND l.waitstart IS NOT NULL LIMIT 1000";
+
+// Where the extension is installed it has watched all the time: no wait is missed between two
+// readings. Its samples are so many milliseconds apart; each is a waiter that was seen.
+constexpr auto sampled_sql =
+    "SELECT coalesce(sum(p.count), 0)::bigint FROM pg_wait_sampling_profile p"
+    " WHERE p.event_type = 'Lock' AND p.event IN ('transactionid', 'tuple')"
+    " AND (p.pid = 0 OR p.pid IN (SELECT pid FROM pg_stat_activity"
+    " WHERE datname = current_database()))";
 
 std::optional<std::int64_t> number(const pg_row& row, std::size_t column) {
     if (column >= row.size() || !row[column]) return {};
@@ -43,6 +53,7 @@ class postgres_lock_source : public source {
         if (!totals) return tl::unexpected<source_error>{totals.error()};
         policy::sample out;
         bool may_see = false;
+        std::optional<std::uint64_t> sampled_every;
         if (!totals->empty()) {
             const auto commits = number(totals->front(), 0);
             const auto rollbacks = number(totals->front(), 1);
@@ -51,8 +62,18 @@ class postgres_lock_source : public source {
                 out.acquires = static_cast<std::uint64_t>(*commits + *rollbacks);
             }
             may_see = totals->front().size() > 2 && totals->front()[2] == "t";
+            sampled_every = period_us(totals->front());
         }
-        if (may_see) {
+        if (may_see && sampled_every) {
+            const auto sampled = link_.query(sampled_sql, until);
+            if (!sampled) return tl::unexpected<source_error>{sampled.error()};
+            const auto count = sampled->empty() ? std::nullopt : number(sampled->front(), 0);
+            // A profile that was reset, or whose backends ended, falls: the window is a reset then.
+            if (count) {
+                out.handoffs = static_cast<std::uint64_t>(*count);
+                out.wait_us = static_cast<std::uint64_t>(*count) * *sampled_every;
+            }
+        } else if (may_see) {
             const auto waits = link_.query(waits_sql, until);
             if (!waits) return tl::unexpected<source_error>{waits.error()};
             add(*waits);
@@ -94,6 +115,15 @@ class postgres_lock_source : public source {
             still[key] = {*since, std::max(*us, counted)};
         }
         waiting_ = std::move(still);
+    }
+
+    // How far the extension's samples are apart; nothing: it is not installed.
+    static std::optional<std::uint64_t> period_us(const pg_row& row) {
+        if (row.size() < 5 || row[3] != "t") return std::nullopt;
+        auto period = row[4].value_or("10");  // "10ms" or "10"
+        period.resize(std::min(period.size(), period.find_first_not_of("0123456789")));
+        const auto ms = number({period}, 0);
+        return static_cast<std::uint64_t>(ms.value_or(10)) * 1'000;
     }
 
     pg_link link_;

@@ -56,7 +56,15 @@ struct tool_snapshot {
     std::vector<threshold_value> thresholds;
     std::optional<double> predicted_handoff_ratio;
     std::optional<double> predicted_conflict_ratio;
+    std::optional<double> predicted_mean_wait_seconds;
     std::optional<double> predicted_lane_use_ratio;
+    std::optional<policy::lane_rates> foreseen;      // of the last return ...
+    std::optional<policy::lane_rates> seen_at_home;  // ... and what came true
+    std::optional<double> forecast_seconds;          // a write at PostgreSQL, before the last move
+    std::optional<double> came_true_seconds;         // ... and after it
+    std::optional<double> lane_seconds;              // measured: one write takes the lane so long
+    std::optional<double> commit_seconds;            // measured: a commit that waits for nobody
+    std::uint64_t writes_dropped{};
 
     std::uint64_t sessions{};
     std::uint64_t held{};
@@ -106,6 +114,8 @@ struct snapshot {
     std::uint64_t client_connections_total{};
     std::map<std::string, std::uint64_t, std::less<>> limit_hits;  // by limit_names
     std::uint64_t log_suppressed{};
+    std::uint64_t recorded_bytes{};
+    std::uint64_t recording_errors{};
     bool config_ok{true};
     policy::time_point config_at{};
     std::uint64_t config_reloads_ok{};

@@ -36,6 +36,15 @@ struct decision {
     std::vector<measure> measures;
     finding found;
 
+    // Beside the move: the other tools on the engine before and after, and what was expected of the
+    // tool itself against what came true.
+    std::optional<neighbour_view> neighbours_before;
+    std::optional<neighbour_view> neighbours_after;
+    std::optional<home_figures> forecast;  // at PostgreSQL
+    std::optional<home_figures> came_true;
+    std::optional<lane_rates> foreseen;  // on the engine
+    std::optional<lane_rates> seen_at_home;
+
     std::string reason;        // one sentence: why
     std::string would_change;  // one sentence: what would have led elsewhere
     std::string done;          // what was done, or would be in mode act

@@ -8,21 +8,21 @@ namespace hotlane::policy {
 namespace {
 
 // Rows that one window may walk in a row (flag, then diagnose, then ...): the longest path.
-constexpr int chain_max = 4;
+constexpr int chain_max = 5;
 // Share of a new measurement in the tracked commit latency.
 constexpr double latency_weight = 0.2;
 // Buckets of the look-back; a peak is forgotten at most one bucket late.
 constexpr int peak_buckets = 24;
+// Writes are kept for so many windows, for a forecast of the last ones.
+constexpr int writes_windows = 4;
+
+std::int64_t us_of(time_point at) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
+}
 
 template <typename Value>
 void trim_front(std::vector<Value>& ring, std::size_t max) {
     if (ring.size() > max) ring.erase(ring.begin(), ring.end() - static_cast<std::ptrdiff_t>(max));
-}
-
-std::size_t windows_kept(const settings& with) {
-    // As long as a window may count it is kept, however many others lie between.
-    const auto lengths = window_age_max(with) / std::max(with.window.length, duration{1});
-    return std::clamp<std::size_t>(static_cast<std::size_t>(lengths), 32, windows_kept_max);
 }
 
 double lane_use_of(const window& w, double writes, std::chrono::microseconds commit_latency) {
@@ -69,10 +69,14 @@ outcome tool_policy::feed(const sample& counters,
     }
     if (length > duration{0}) last_ = fresh;
     track_commit_latency(counters);
-    if (is_away())
+    if (is_away()) {
+        predict(made);
         keep_away(made, now);
-    else
+    } else {
+        calibrate(made);
         keep(made);
+    }
+    writes_.forget_before(us_of(made.to - with_.window.length * writes_windows));
     // Only a window that counts can lead anywhere: noise never finishes what a proof began.
     if (made.quality == window_quality::good) run({.kind = event_kind::window}, fleet, now, out);
     return out;
@@ -122,8 +126,9 @@ outcome tool_policy::clear_pin(const std::string& who, const fleet_view& fleet, 
 outcome tool_policy::move_finished(move_end end,
                                    const std::string& reason,
                                    const fleet_view& fleet,
-                                   time_point now) {
-    event what{.text = reason};
+                                   time_point now,
+                                   duration held) {
+    event what{.text = reason, .held = held};
     switch (end) {
         case move_end::ok:
             what.kind = event_kind::move_ok;
@@ -158,7 +163,7 @@ outcome tool_policy::home_found(home_kind home, const fleet_view& fleet, time_po
 void tool_policy::run(const event& what, const fleet_view& fleet, time_point now, outcome& out) {
     const bool is_window = what.kind == event_kind::window;
     for (int i = 0; i < chain_max; ++i) {
-        const evidence seen = is_window ? evidence_at(now) : evidence{};
+        const evidence seen = is_window ? evidence_at(fleet, now) : evidence{};
         if (!step(state_, with_, tool_, what, seen, fleet, now, out) || !is_window) return;
     }
 }
@@ -180,8 +185,9 @@ void tool_policy::keep_away(const window& made, time_point now) {
 
     const auto writes = static_cast<double>(made.seen_writes);
     note_peak(made, writes);
-    const double use = lane_use_of(made, writes, commit_latency_of(state_, with_));
-    if (use > with_.come_back.lane_use_max) return state_.calm_at.clear();
+    // Writes are recorded, but those of this window were lost: it says neither.
+    if (sees_writes_ && !made.predicted) return;
+    if (!is_calm_away(made)) return state_.calm_at.clear();
     state_.calm_at.push_back(made.to);
     trim_front(state_.calm_at, static_cast<std::size_t>(std::max(with_.come_back.calm_windows, 1)));
 }
@@ -215,7 +221,7 @@ verdict tool_policy::last_verdict() const {
     const auto last = last_window();
     if (!last || is_away()) return verdict::unknown;
     const auto latency = commit_latency_of(state_, with_);
-    return judge(*last, thresholds_of(with_, level::enter, latency), level::enter);
+    return judge(*last, thresholds_of(with_, level::enter, latency));
 }
 
 evidence tool_policy::evidence_at(time_point now) const {
@@ -232,6 +238,7 @@ evidence tool_policy::evidence_at(time_point now) const {
                 seen.lane_use = lane_use_of(one, static_cast<double>(one.seen_writes), latency);
         }
         seen.calm_windows = static_cast<int>(state_.calm_at.size());
+        add_away_evidence(seen, now);
         return seen;
     }
     const auto judged = [&](level at) {

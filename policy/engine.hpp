@@ -8,6 +8,7 @@
 // an outcome is not empty (and now and then, for the windows).
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "policy/runbook.hpp"
@@ -28,6 +29,9 @@ class tool_policy {
                  const traffic& seen,
                  const fleet_view& fleet,
                  time_point now);
+    // Its write transactions since the last call, before the reading that they belong to. Without
+    // them nothing is predicted, and lane use alone decides about a return.
+    void add_writes(std::span<const write_interval> writes);
     // Deadlines, expiring pins, forgiveness. Call it about once a second; feed does it too.
     outcome tick(const fleet_view& fleet, time_point now);
 
@@ -42,7 +46,8 @@ class tool_policy {
     outcome move_finished(move_end end,
                           const std::string& reason,
                           const fleet_view& fleet,
-                          time_point now);
+                          time_point now,
+                          duration held = {});
     outcome home_found(home_kind home, const fleet_view& fleet, time_point now);
     void set_table(std::string hot_table) { state_.table = std::move(hot_table); }
 
@@ -56,6 +61,8 @@ class tool_policy {
     // verdict of the last window against the enter thresholds; unknown without one
     [[nodiscard]] verdict last_verdict() const;
     [[nodiscard]] evidence evidence_at(time_point now) const;
+    [[nodiscard]] evidence evidence_at(const fleet_view& fleet, time_point now) const;
+    [[nodiscard]] lane_model engine_model() const;
     [[nodiscard]] std::string explain_now(time_point now) const {
         return explain(tool_, state_, with_, now);
     }
@@ -66,6 +73,12 @@ class tool_policy {
     void keep_away(const window& made, time_point now);
     void note_peak(const window& made, double writes);
     void track_commit_latency(const sample& counters);
+    void predict(window& made);
+    void calibrate(const window& made);
+    [[nodiscard]] bool is_calm_away(const window& made) const;
+    [[nodiscard]] thresholds return_limits() const;
+    void add_away_evidence(evidence& seen, time_point now) const;
+    [[nodiscard]] std::optional<std::span<const write_interval>> writes_of(const window& w) const;
     [[nodiscard]] bool is_away() const noexcept { return state_.home == home_kind::postgres; }
 
     std::string tool_;
@@ -73,6 +86,9 @@ class tool_policy {
     runbook_state state_;
     std::optional<reading> last_;  // the home that it was taken at is last_home_
     home_kind last_home_{home_kind::engine};
+    write_log writes_;
+    bool sees_writes_{false};
+    int good_windows_{0};  // since the lane was measured
 };
 
 }  // namespace hotlane::policy

@@ -10,9 +10,71 @@ namespace hotlane::policy {
 
 namespace {
 
+// One place for all sentences about what was expected and what came true.
+std::string ms(double us) {
+    return fmt::format("{:.1f} ms", us / 1'000.0);
+}
+
+std::string line_of(const home_figures& f) {
+    return fmt::format("{} a write (95 % within {}), {:.0f} writes/s, {:.1f} % failing",
+                       ms(f.latency_us),
+                       ms(f.p95_us),
+                       f.writes_per_s,
+                       f.failure_rate * 100);
+}
+
+std::string line_of(const lane_rates& r) {
+    return fmt::format("handoff rate {:.2f}, mean wait {}, conflict rate {:.2f}",
+                       r.handoff_rate,
+                       ms(r.mean_wait_us),
+                       r.conflict_rate);
+}
+
+std::string line_of(const neighbour_view& n) {
+    return fmt::format("{:.0f} writes/s, handoff rate {:.2f}, mean wait {}",
+                       n.acquires_per_s,
+                       n.handoff_rate,
+                       ms(n.mean_wait_us));
+}
+
+// Faster is less waiting; less than a tenth is noise.
+std::string_view verdict_on(const neighbour_view& before, const neighbour_view& after) {
+    const double was = before.handoff_rate * before.mean_wait_us;
+    const double is = after.handoff_rate * after.mean_wait_us;
+    constexpr double noise = 0.1;
+    if (was <= 0.0 && is <= 0.0) return "they did not wait before and do not wait now";
+    if (is < was * (1.0 - noise)) return "they got faster";
+    return is > was * (1.0 + noise) ? "they did not get faster, they wait more"
+                                    : "they did not get faster";
+}
+
+std::string neighbours_of(const decision& made) {
+    if (!made.neighbours_before) return {};
+    const auto& before = *made.neighbours_before;
+    std::string out =
+        fmt::format("the other {} tools on the engine: {}", before.tools, line_of(before));
+    if (made.neighbours_after)
+        out += fmt::format(" before, {} after: {}",
+                           line_of(*made.neighbours_after),
+                           verdict_on(before, *made.neighbours_after));
+    return out + "\n";
+}
+
+std::string expectations_of(const decision& made) {
+    std::string out;
+    if (made.forecast) out += fmt::format("forecast for PostgreSQL: {}\n", line_of(*made.forecast));
+    if (made.came_true) out += fmt::format("what came true there: {}\n", line_of(*made.came_true));
+    if (made.foreseen)
+        out += fmt::format("predicted for the engine: {}\n", line_of(*made.foreseen));
+    if (made.seen_at_home)
+        out += fmt::format("what came true there: {}\n", line_of(*made.seen_at_home));
+    return out + neighbours_of(made);
+}
+
 std::string figure(double value, const std::string& unit) {
     if (unit == "us") return fmt::format("{:.1f} ms", value / 1'000.0);
     if (unit == "windows") return fmt::format("{:.0f}", value);
+    if (unit == "s") return fmt::format("{:.0f} s", value);
     return fmt::format("{:.2f}", value);
 }
 
@@ -73,11 +135,31 @@ std::string what_of(const runbook_state& s) {
     return {};
 }
 
-std::string next_when_flagged(const runbook_state& s, const settings& with) {
+std::string next_when_hot_row(const runbook_state& s, const settings& with, time_point now) {
+    const event nothing;
+    const evidence unseen;
+    const fleet_view alone;
+    const auto next = next_lever(context{with, s, nothing, unseen, alone, now});
+    if (!next) return "nothing by itself: no lever is left, or levers.route is off";
+    switch (*next) {
+        case lever::retry:
+            return fmt::format(
+                "the retry of its conflicts; if it is still hot at {}, the next "
+                "lever",
+                text_of(s.hot_since.value_or(now) + with.levers.retry_deadline));
+        case lever::shard:
+            return "the advice to split the hot row";
+        case lever::route:
+            return "the move to PostgreSQL";
+    }
+    return {};
+}
+
+std::string next_when_flagged(const runbook_state& s, const settings& with, time_point now) {
     switch (s.why) {
         case diagnosis::busy_lane:
-            return with.diagnose.route_busy_lane
-                       ? "the move to PostgreSQL, as route_busy_lane says"
+            return with.diagnose.busy_lane == busy_handling::route
+                       ? "the move to PostgreSQL, as diagnose.busy_lane says"
                        : "nothing by itself: a busy lane wants batching, more databases or cheaper "
                          "statements";
         case diagnosis::unknown:
@@ -85,14 +167,12 @@ std::string next_when_flagged(const runbook_state& s, const settings& with) {
         case diagnosis::none:
             return "nothing by itself: its writes fail, but not by conflicts";
         case diagnosis::hot_row:
-            if (!with.levers.route) return "nothing by itself: levers.route is off";
-            return s.lever2_over || !with.levers.shard ? "the move to PostgreSQL"
-                                                       : "the advice to split the hot row";
+            return next_when_hot_row(s, with, now);
     }
     return {};
 }
 
-std::string next_of(const runbook_state& s, const settings& with) {
+std::string next_of(const runbook_state& s, const settings& with, time_point now) {
     const proof_size size = size_of_proof(with);
     switch (s.at) {
         case stage::watching:
@@ -103,7 +183,7 @@ std::string next_of(const runbook_state& s, const settings& with) {
                 size.wanted,
                 text_of(size.covered_min));
         case stage::flagged:
-            return next_when_flagged(s, with);
+            return next_when_flagged(s, with, now);
         case stage::sharding:
             return fmt::format(
                 "`hotlane shard done` or `hotlane shard skip`; at {} it goes on by "
@@ -148,8 +228,11 @@ std::string change_of(const runbook_state& s, const settings& with) {
             return "the move's own checks";
         case stage::on_postgres:
         case stage::would_return:
-            return fmt::format("a predicted lane use above {:.2f}, or a pin",
-                               with.come_back.lane_use_max);
+            return fmt::format(
+                "a prediction that is not calm with {:.0f} % to spare, a predicted "
+                "lane use above {:.2f}, or a pin",
+                with.come_back.margin * 100,
+                with.come_back.lane_use_max);
     }
     return {};
 }
@@ -163,6 +246,19 @@ std::string rails_of(const runbook_state& s, const settings& with, time_point no
                              text_of(s.pinned->until),
                              s.pinned->reason.empty() ? "" : ": ",
                              s.pinned->reason);
+    if (with.pinned && with.pinned->until > now)
+        lines += fmt::format("rail: the configuration pins it to {} until {}: {}\n",
+                             to_string(with.pinned->home),
+                             text_of(with.pinned->until),
+                             with.pinned->reason);
+    if (const auto until = frozen_until(with.rails.freezes, now))
+        lines += fmt::format("rail: the calendar freezes moves until {}\n", text_of(*until));
+    if (const duration held = held_lately(s, now); held > duration{0})
+        lines += fmt::format("its clients were held for {} in the last 24 h{}\n",
+                             text_of(held),
+                             with.rails.hold_budget > duration{0}
+                                 ? ", the budget is " + text_of(with.rails.hold_budget)
+                                 : "");
     if (s.quiet_until && *s.quiet_until > now)
         lines += fmt::format("rail: cooldown until {} after {} failed or refused moves\n",
                              text_of(*s.quiet_until),
@@ -207,6 +303,7 @@ std::string explain(const decision& made) {
         for (auto one = made.windows.rbegin(); one != made.windows.rend(); ++one)
             out += line_of(*one, made.at);
     }
+    out += expectations_of(made);
     out += fmt::format("done: {}\n", made.done);
     if (!made.would_change.empty())
         out += fmt::format("what would change it: {}\n", made.would_change);
@@ -240,7 +337,7 @@ std::string explain(const std::string& tool,
     else
         out += "last window:\n" + line_of(windows.back(), now);
     out += rails_of(state, with, now);
-    out += fmt::format("next: {}\n", next_of(state, with));
+    out += fmt::format("next: {}\n", next_of(state, with, now));
     out += fmt::format("what would change it: {}\n", change_of(state, with));
     out += fmt::format("policy: {}{}{}, mode {}",
                        with.name,

@@ -18,8 +18,10 @@ duration doubled(duration base, int times, duration cap) noexcept {
     return std::min(base, cap);
 }
 
-block pinned_elsewhere(const context& at, home_kind to, mover by) {
-    const auto& pinned = at.state.pinned;
+block pinned_elsewhere(const context& at,
+                       const std::optional<pin>& pinned,
+                       home_kind to,
+                       mover by) {
     if (!pinned || pinned->until <= at.now) return {};
     if (by == mover::operator_order && pinned->home == to) return {};
     return {"pin",
@@ -63,9 +65,66 @@ block incident(const context& at) {
     return {};
 }
 
-// Waiting times and counts: they bind the policy only.
-block must_wait(const context& at) {
+std::optional<time_point> end_of(const freeze& one, time_point now) noexcept {
+    using std::chrono::days;
+    if (one.begins && one.ends) {
+        if (now < *one.begins || now >= *one.ends) return std::nullopt;
+        return one.ends;
+    }
+    const auto today = std::chrono::floor<days>(now);
+    // Hours that go over midnight may have begun yesterday.
+    for (const auto day : {today - days{1}, today}) {
+        // 1970-01-01 was a Thursday, the fourth day of a week that begins on Monday.
+        const auto weekday = (day.time_since_epoch().count() % 7 + 7 + 3) % 7;
+        if ((one.days >> weekday & 1U) == 0) continue;
+        const time_point begins = day + one.from;
+        const time_point ends = one.to > one.from ? day + one.to : day + days{1} + one.to;
+        if (now >= begins && now < ends) return ends;
+    }
+    return std::nullopt;
+}
+
+block frozen(const context& at) {
+    for (const freeze& one : at.with.rails.freezes) {
+        const auto until = end_of(one, at.now);
+        if (!until) continue;
+        return {"freeze",
+                fmt::format("the calendar freezes moves until {}{}{}",
+                            text_of(*until),
+                            one.reason.empty() ? "" : ": ",
+                            one.reason)};
+    }
+    return {};
+}
+
+block too_many_away(const context& at, home_kind to) {
+    if (to == home_kind::engine || at.fleet.tools <= 0) return {};
+    const int cap = away_cap(at.with, at.fleet.tools);
+    if (at.fleet.tools_away < cap) return {};
+    return {"away",
+            fmt::format("{} of {} tools are away from the engine, {} may be",
+                        at.fleet.tools_away,
+                        at.fleet.tools,
+                        cap)};
+}
+
+block too_much_held(const context& at) {
     const auto& rails = at.with.rails;
+    if (rails.hold_budget <= duration{0}) return {};
+    const duration held = held_lately(at.state, at.now);
+    if (held + rails.hold_max <= rails.hold_budget) return {};
+    return {"hold_budget",
+            fmt::format("its clients were held for {} in 24 h; another move may hold them for {}, "
+                        "and the budget is {}",
+                        text_of(held),
+                        text_of(rails.hold_max),
+                        text_of(rails.hold_budget))};
+}
+
+// Waiting times and counts: they bind the policy only.
+block must_wait(const context& at, home_kind to) {
+    const auto& rails = at.with.rails;
+    if (auto why = frozen(at)) return why;
     if (auto why = incident(at)) return why;
     if (at.state.quiet_until && at.now < *at.state.quiet_until)
         return {"cooldown",
@@ -84,10 +143,25 @@ block must_wait(const context& at) {
                 fmt::format("{} moves in the last hour, {} are allowed",
                             at.fleet.moves_last_hour,
                             rails.moves_per_hour)};
-    return {};
+    if (auto why = too_many_away(at, to)) return why;
+    return too_much_held(at);
 }
 
 }  // namespace
+
+std::optional<time_point> frozen_until(const std::vector<freeze>& all, time_point now) noexcept {
+    std::optional<time_point> until;
+    for (const freeze& one : all) {
+        const auto ends = end_of(one, now);
+        if (ends && (!until || *ends > *until)) until = ends;
+    }
+    return until;
+}
+
+int away_cap(const settings& with, int tools) noexcept {
+    const auto by_share = static_cast<int>(with.rails.away_share * tools);
+    return std::max(1, std::min({by_share, with.rails.away_max, tools - 1}));
+}
 
 duration min_stay_of(const runbook_state& state, const settings& with) noexcept {
     const auto& rails = with.rails;
@@ -101,10 +175,11 @@ duration cooldown_of(const runbook_state& state, const settings& with) noexcept 
 }
 
 block why_blocked(const context& at, home_kind to, mover by) {
-    if (auto why = pinned_elsewhere(at, to, by)) return why;
+    if (auto why = pinned_elsewhere(at, at.state.pinned, to, by)) return why;
+    if (auto why = pinned_elsewhere(at, at.with.pinned, to, by)) return why;
     if (auto why = no_target(at, to)) return why;
     if (by == mover::policy) {
-        if (auto why = must_wait(at)) return why;
+        if (auto why = must_wait(at, to)) return why;
     }
     return too_many_running(at);
 }

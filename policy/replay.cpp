@@ -75,17 +75,6 @@ sample sample_of(const trace_row& row) {
     return s;
 }
 
-void take(replay_entry& into, outcome&& from) {
-    std::move(from.decisions.begin(), from.decisions.end(), std::back_inserter(into.decisions));
-    std::move(from.commands.begin(), from.commands.end(), std::back_inserter(into.commands));
-}
-
-bool starts_move(const replay_entry& entry) {
-    return std::any_of(entry.commands.begin(), entry.commands.end(), [](const command& one) {
-        return one.kind == command_kind::start_move;
-    });
-}
-
 }  // namespace
 
 tl::expected<std::vector<trace_row>, std::string> parse_trace(std::string_view csv) {
@@ -113,37 +102,126 @@ tl::expected<std::vector<trace_row>, std::string> parse_trace(std::string_view c
     return rows;
 }
 
-replay_result replay(const std::vector<trace_row>& rows, const replay_options& options) {
-    replay_result result;
-    tool_policy policy{options.tool, options.with};
-    // A trace's steps are a little uneven: half a step early is on time.
-    const duration slack = options.with.window.length / 20;
+std::vector<replay_step> steps_of(const std::vector<trace_row>& rows,
+                                  const replay_options& options) {
+    std::vector<replay_step> out;
     traffic seen;
-    std::optional<duration> fed_at;
-    constexpr time_point never = time_point::max();
-    time_point move_ends = never;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (i > 0) add_traffic(seen, rows[i - 1], rows[i], options);
-        if (fed_at && rows[i].at - *fed_at < options.with.window.length - slack) continue;
-        const time_point now = replay_start + rows[i].at;
-        replay_entry entry;
-        entry.at = now;
-        entry.phase = rows[i].phase;
-        if (now >= move_ends) {
-            take(entry, policy.move_finished(move_end::ok, "replayed", options.fleet, now));
-            move_ends = never;
-        }
-        take(entry, policy.feed(sample_of(rows[i]), seen, options.fleet, now));
-        if (starts_move(entry) && options.move_takes) move_ends = now + *options.move_takes;
-        if (const auto measured = policy.last_window(); measured && fed_at)
-            entry.measured = *measured;
-        entry.says = policy.last_verdict();
-        entry.stands = policy.state().at;
-        fed_at = rows[i].at;
-        result.timeline.push_back(std::move(entry));
+        const time_point at = replay_start + rows[i].at;
+        out.push_back({at, sample_of(rows[i]), seen, {}, home_kind::engine, rows[i].phase});
     }
-    result.last = policy.state();
-    return result;
+    return out;
+}
+
+namespace {
+
+// One policy over the steps, with the moves that it starts.
+class player {
+  public:
+    explicit player(const replay_options& options)
+        : options_{options}, policy_{options.tool, options.with} {}
+
+    void play(const replay_step& step, bool is_due) {
+        pending_.insert(pending_.end(), step.writes.begin(), step.writes.end());
+        if (!is_due) return;
+        replay_entry entry;
+        entry.at = step.at;
+        entry.phase = step.phase;
+        end_move(entry);
+        policy_.add_writes(pending_);
+        const sample counters = counters_of(step);
+        pending_.clear();
+        take(entry, policy_.feed(counters, step.seen, options_.fleet, step.at));
+        if (const auto measured = policy_.last_window(); measured && !out.timeline.empty())
+            entry.measured = *measured;
+        entry.says = policy_.last_verdict();
+        entry.stands = policy_.state().at;
+        out.timeline.push_back(std::move(entry));
+    }
+
+    replay_result finish() {
+        out.last = policy_.state();
+        return std::move(out);
+    }
+
+    replay_result out;
+
+  private:
+    void take(replay_entry& into, outcome&& from) {
+        for (const command& one : from.commands) {
+            if (one.kind != command_kind::start_move) continue;
+            const int flaps = policy_.state().flaps;
+            if (flaps > flaps_) ++out.flaps;
+            flaps_ = flaps;
+            out.moves.push_back({into.at, std::nullopt, one.to});
+        }
+        std::move(from.decisions.begin(), from.decisions.end(), std::back_inserter(into.decisions));
+        std::move(from.commands.begin(), from.commands.end(), std::back_inserter(into.commands));
+    }
+
+    void end_move(replay_entry& entry) {
+        if (out.moves.empty() || out.moves.back().ended || !options_.move_takes) return;
+        auto& running = out.moves.back();
+        if (entry.at - running.started < *options_.move_takes) return;
+        running.ended = entry.at;
+        out.held += options_.move_holds;
+        take(entry,
+             policy_.move_finished(
+                 move_end::ok, "replayed", options_.fleet, entry.at, options_.move_holds));
+    }
+
+    // The lane's counters as the engine would have them where nobody read them.
+    sample counters_of(const replay_step& step) {
+        if (step.home == home_kind::engine || policy_.state().home == home_kind::postgres)
+            return step.counters;
+        const auto us = [](time_point at) {
+            return std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch())
+                .count();
+        };
+        const auto from = made_at_.value_or(step.at - options_.with.window.length);
+        const auto got = simulate_lane(pending_, us(from), us(step.at), policy_.engine_model());
+        made_at_ = step.at;
+        made_.acquires += got.acquires;
+        made_.handoffs += got.handoffs;
+        made_.wait_us += got.wait_us;
+        made_.conflicts += got.conflicts;
+        sample out_of_shadow;
+        out_of_shadow.taken_at = step.at;
+        out_of_shadow.acquires = made_.acquires;
+        out_of_shadow.handoffs = made_.handoffs;
+        out_of_shadow.wait_us = made_.wait_us;
+        out_of_shadow.commits = made_.acquires - made_.conflicts;
+        out_of_shadow.link_generation = step.counters.link_generation;
+        return out_of_shadow;
+    }
+
+    const replay_options& options_;
+    tool_policy policy_;
+    std::vector<write_interval> pending_;
+    lane_figures made_;
+    std::optional<time_point> made_at_;
+    int flaps_{0};
+};
+
+}  // namespace
+
+replay_result replay(const std::vector<replay_step>& steps, const replay_options& options) {
+    player one{options};
+    // A trace's steps are a little uneven: half a step early is on time.
+    const duration slack = options.with.window.length / 20;
+    std::optional<time_point> fed_at;
+    if (!steps.empty()) one.out.began = steps.front().at;
+    for (const auto& step : steps) {
+        const bool is_due = !fed_at || step.at - *fed_at >= options.with.window.length - slack;
+        one.play(step, is_due);
+        if (is_due) fed_at = step.at;
+    }
+    return one.finish();
+}
+
+replay_result replay(const std::vector<trace_row>& rows, const replay_options& options) {
+    return replay(steps_of(rows, options), options);
 }
 
 std::vector<decision> replay_result::decisions() const {
@@ -158,32 +236,6 @@ int replay_result::entries_into(stage s) const {
     for (const decision& one : decisions())
         count += one.to == s && one.from != s ? 1 : 0;
     return count;
-}
-
-std::string to_text(const replay_result& result) {
-    std::string out;
-    for (const auto& entry : result.timeline) {
-        const window& w = entry.measured;
-        out += fmt::format(
-            "{:>8.1f} s {:<18} {:<7} {:>6} acq  handoff {:.2f}  wait {:>5.1f} ms  "
-            "abort {:.2f}  {:<8} {}\n",
-            std::chrono::duration<double>(entry.at - replay_start).count(),
-            entry.phase,
-            to_string(w.quality),
-            w.acquires,
-            w.handoff_rate().value_or(0.0),
-            w.mean_wait_us().value_or(0.0) / 1'000.0,
-            w.abort_rate().value_or(0.0),
-            to_string(entry.says),
-            to_string(entry.stands));
-        for (const decision& one : entry.decisions)
-            out += fmt::format("           {} -> {} [{}] {}\n",
-                               to_string(one.from),
-                               to_string(one.to),
-                               one.rule,
-                               one.reason);
-    }
-    return out;
 }
 
 }  // namespace hotlane::policy

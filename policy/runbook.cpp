@@ -1,6 +1,7 @@
-#include "policy/runbook.hpp"
+#include "policy/record.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,43 @@ void arrive(runbook_state& state, home_kind home, time_point now) {
     state.away_windows.clear();
     state.hot_since.reset();
     state.why = diagnosis::none;
+    state.check_due = true;
     measure_afresh(state, now);
+}
+
+// What is expected of a move, to be held against what comes true.
+void expect(runbook_state& state, const context& at, home_kind to) {
+    if (to == home_kind::postgres) {
+        state.forecast = at.seen.forecast;
+        state.came_true.reset();
+        state.neighbours_before = at.fleet.neighbours;
+        state.foreseen.reset();
+    } else {
+        state.foreseen = at.seen.predicted;
+        state.seen_at_home.reset();
+        state.forecast.reset();
+        state.neighbours_before.reset();
+    }
+}
+
+lane_rates rates_of(const window& pooled) {
+    return {pooled.handoff_rate().value_or(0.0),
+            pooled.mean_wait_us().value_or(0.0),
+            pooled.conflict_rate().value_or(0.0)};
+}
+
+// Half of each error is new: two good returns outweigh a bad one.
+void check_foresight(runbook_state& state, const context& at) {
+    const lane_rates seen = rates_of(at.seen.enter.pooled);
+    const lane_rates& foreseen = *state.foreseen;
+    state.seen_at_home = seen;
+    state.check_due = false;
+    const double error = std::abs(seen.handoff_rate - foreseen.handoff_rate);
+    state.foresight_error = (state.foresight_error + error) / 2;
+    const double factor =
+        foreseen.mean_wait_us > 0 ? std::max(1.0, seen.mean_wait_us / foreseen.mean_wait_us) : 1.0;
+    constexpr double factor_max = 10.0;  // one quiet night must not lock a tool out for ever
+    state.foresight_wait_factor = (state.foresight_wait_factor + std::min(factor, factor_max)) / 2;
 }
 
 void start(runbook_state& state, const context& at, home_kind to, outcome& out) {
@@ -67,6 +104,7 @@ void start(runbook_state& state, const context& at, home_kind to, outcome& out) 
     const bool is_flap = !is_order && to == home_kind::postgres && state.returned_at &&
                          at.now - *state.returned_at < at.with.rails.forgive_after;
     if (is_flap) state.flaps += 1;
+    expect(state, at, to);
     state.trouble_at = at.now;
     if (state.advice) out.commands.push_back({.kind = command_kind::clear_advice});
     state.advice = false;
@@ -137,167 +175,18 @@ void apply(effect then, runbook_state& state, const context& at, outcome& out) {
         case effect::clear_pin:
             state.pinned.reset();
             return;
+        case effect::check_arrival:
+            state.came_true = at.seen.here;
+            state.check_due = false;
+            return;
+        case effect::check_foresight:
+            return check_foresight(state, at);
         case effect::forgive:
             state.failures = 0;
             state.flaps = 0;
             state.lever2_over = state.sharded;
             return;
     }
-}
-
-// --- decisions --------------------------------------------------------------------------------
-
-void add_lane_measures(decision& made, const proof& by, bool is_hot) {
-    const window& all = by.pooled;
-    const auto add = [&](const char* name, const char* unit, double value, double limit) {
-        const bool is_over = value > limit;
-        made.measures.push_back({name, unit, value, limit, is_over == is_hot});
-    };
-    if (const auto rate = all.handoff_rate()) add("handoff rate", "", *rate, by.over.handoff_rate);
-    if (const auto wait = all.mean_wait_us()) add("mean wait", "us", *wait, by.over.mean_wait_us);
-    if (const auto rate = all.abort_rate()) add("abort rate", "", *rate, by.over.abort_rate);
-    const int agreeing = is_hot ? by.hot : by.calm;
-    made.measures.push_back({is_hot ? "hot windows" : "calm windows",
-                             "windows",
-                             static_cast<double>(agreeing),
-                             static_cast<double>(by.needed),
-                             agreeing >= by.needed});
-    made.windows = by.windows;
-}
-
-void add_away_measures(decision& made, const context& at) {
-    const auto& back = at.with.come_back;
-    const auto calm = static_cast<double>(at.seen.calm_windows);
-    made.measures = {
-        {"lane use",
-         "",
-         at.seen.lane_use,
-         back.lane_use_max,
-         at.seen.lane_use <= back.lane_use_max},
-        {"busiest lane use",
-         "",
-         at.seen.lane_use_peak,
-         back.lane_use_max,
-         at.seen.lane_use_peak <= back.lane_use_max},
-        {"calm windows",
-         "windows",
-         calm,
-         static_cast<double>(back.calm_windows),
-         at.seen.calm_windows >= back.calm_windows},
-    };
-    const auto& all = at.state.away_windows;
-    const auto shown = std::min<std::size_t>(all.size(), 12);
-    made.windows.assign(all.end() - static_cast<std::ptrdiff_t>(shown), all.end());
-}
-
-// What the reader sees as "done". In the modes that do not act, the would_ rows say so.
-std::string done_text(const row& taken, const context& at) {
-    const auto would = [&](const char* what) {
-        return fmt::format(
-            "nothing: mode {} only says that it would {}", to_string(at.with.act_mode), what);
-    };
-    if (taken.next == stage::would_move || taken.name == "would_route")
-        return would("move it to PostgreSQL");
-    if (taken.next == stage::would_return || taken.name == "would_return")
-        return would("bring it home to the engine");
-    switch (taken.then) {
-        case effect::none:
-            return "nothing";
-        case effect::refuse:
-            return "refused";
-        case effect::flag:
-            return "flagged, being diagnosed";
-        case effect::calm_down:
-            return "back to watching";
-        case effect::advise_shard:
-            return "advised to split the hot row";
-        case effect::end_lever2:
-            return "measuring again";
-        case effect::note_sharded:
-            return "remembered";
-        case effect::start_out:
-            return "started the move to PostgreSQL";
-        case effect::start_back:
-            return "started the move to the engine";
-        case effect::arrive_out:
-            return "watching the load on PostgreSQL";
-        case effect::arrive_back:
-            return "watching the lane on the engine";
-        case effect::cool_after_fail:
-            return "waiting for the cooldown before another try";
-        case effect::set_pin:
-            return "pinned";
-        case effect::clear_pin:
-            return "unpinned";
-        case effect::forgive:
-            return "forgot the back-off";
-    }
-    return {};
-}
-
-void add_evidence(decision& made, const row& taken, const context& at) {
-    if (at.what.kind != event_kind::window) return;
-    switch (at.state.at) {
-        case stage::on_postgres:
-        case stage::would_return:
-            return add_away_measures(made, at);
-        case stage::watching:
-        case stage::flagged:
-        case stage::sharding:
-        case stage::remeasuring:
-        case stage::would_move:
-        case stage::moving_out:
-        case stage::moving_back:
-            break;
-    }
-    const bool is_calm = taken.then == effect::calm_down;
-    const bool by_leave = is_calm && at.state.at != stage::remeasuring;
-    add_lane_measures(made, by_leave ? at.seen.leave : at.seen.enter, !is_calm);
-    made.found = at.seen.found;
-}
-
-// Which of the two ways led into `flagged`.
-std::string_view way_of(const proof& by) {
-    if (by.by_lane && by.by_aborts) return ": they queue for the lane, and many come to nothing";
-    return by.by_lane ? ": they queue for the lane" : ": many come to nothing";
-}
-
-decision make_decision(const row& taken,
-                       const context& at,
-                       const std::string& tool,
-                       const block& by) {
-    decision made;
-    made.tool = tool;
-    made.at = at.now;
-    made.from = at.state.at;
-    made.to = taken.next.value_or(at.state.at);
-    made.act_mode = at.with.act_mode;
-    made.event = to_string(at.what.kind);
-    made.rule = taken.name;
-    made.where = at.with.where;
-    made.policy = at.with.name;
-    made.reason = taken.reason;
-    if (by) made.reason += ": " + by.text;
-    if (!at.what.who.empty()) made.reason += fmt::format(" (by {})", at.what.who);
-    if (!at.what.text.empty()) made.reason += ": " + at.what.text;
-    if (taken.then == effect::flag) made.reason += way_of(at.seen.enter);
-    made.would_change = taken.would_change;
-    made.done = done_text(taken, at);
-    made.advice = taken.then == effect::advise_shard;
-    const bool is_incident = by.rail == "incident";
-    made.alert = (taken.alert || is_incident) && at.with.act_mode != mode::observe;
-    if (made.alert)
-        made.alert_key = is_incident ? "incident" : fmt::format("{}/{}", tool, taken.name);
-    add_evidence(made, taken, at);
-    return made;
-}
-
-// The rail that a blocked row names; empty for every other row.
-block block_of(const row& taken, const context& at) {
-    if (taken.name != "held_by_rail" && taken.name != "order_unsafe") return {};
-    const auto to = at.state.home == home_kind::engine ? home_kind::postgres : home_kind::engine;
-    return why_blocked(
-        at, to, at.what.kind == event_kind::order ? mover::operator_order : mover::policy);
 }
 
 }  // namespace
@@ -332,6 +221,24 @@ std::string_view to_string(event_kind kind) noexcept {
     return "?";
 }
 
+namespace {
+
+constexpr duration budget_span{86'400'000};
+
+void note_pause(runbook_state& state, const event& what, time_point now) {
+    std::erase_if(state.pauses, [&](const pause& one) { return now - one.at >= budget_span; });
+    if (what.held > duration{0}) state.pauses.push_back({now, what.held});
+}
+
+}  // namespace
+
+duration held_lately(const runbook_state& state, time_point now) noexcept {
+    duration sum{0};
+    for (const pause& one : state.pauses)
+        if (now - one.at < budget_span) sum += one.held;
+    return sum;
+}
+
 bool step(runbook_state& state,
           const settings& with,
           const std::string& tool,
@@ -356,6 +263,7 @@ bool step(runbook_state& state,
     }
     // `at` refers to the state: the effect still sees the old stage.
     if (seen.enter.standing == verdict::hot) state.why = seen.found.what;
+    note_pause(state, what, now);
     apply(taken.then, state, at, out);
     const bool is_moved = taken.next && *taken.next != state.at;
     if (is_moved) {
@@ -364,7 +272,9 @@ bool step(runbook_state& state,
         state.said.clear();
     }
     if (is_said) remember_said(state, key, now);
-    return is_moved;
+    const bool is_check =
+        taken.then == effect::check_arrival || taken.then == effect::check_foresight;
+    return is_moved || is_check;
 }
 
 }  // namespace hotlane::policy

@@ -31,7 +31,14 @@ struct fleet_view {
     int moves_last_hour{0};
     int tools_hot_together{0};  // see incident_size
     bool has_target{true};      // the tool has a PostgreSQL home configured
+    int tools{0};               // known; 0: not said, so no share can be taken of them
+    int tools_away{0};          // on PostgreSQL, or on the way there
+    std::optional<neighbour_view> neighbours;  // the other tools on the engine
+    std::optional<postgres_model> target;      // its PostgreSQL home, measured lately
 };
+
+// How many tools the policy may keep away: at least one, never all of several.
+int away_cap(const settings& with, int tools) noexcept;
 
 // The most tools that turned hot within one proof time of each other. `hot_since`:
 // runbook_state::hot_since of every tool on the same engine or storage that is hot now.
@@ -65,6 +72,7 @@ struct event {
     std::string who;                  // order, pin_set, shard_*: who said so
     std::string text;                 // move_*: reason
     pin wanted;                       // pin_set
+    duration held{};                  // move_*: what it cost the clients
 };
 
 // What the windows say, judged once for an event.
@@ -73,9 +81,14 @@ struct evidence {
     proof leave;  // against those for still being called hot
     finding found;
     // On PostgreSQL: predicted lane use.
-    double lane_use{0.0};       // of the last window under load
-    double lane_use_peak{0.0};  // busiest within the look-back
-    int calm_windows{0};        // in a row
+    double lane_use{0.0};                 // of the last window under load
+    double lane_use_peak{0.0};            // busiest within the look-back
+    int calm_windows{0};                  // in a row
+    std::optional<lane_rates> predicted;  // of the calm windows together
+    thresholds back;                      // what the prediction must stay below to go home
+    // What the clients would see on PostgreSQL, or see there now.
+    std::optional<home_figures> forecast;
+    std::optional<home_figures> here;
 };
 
 enum class command_kind : std::uint8_t { start_move, raise_advice, clear_advice };
@@ -109,8 +122,10 @@ enum class effect : std::uint8_t {
     cool_after_fail,  // the cooldown doubles
     set_pin,
     clear_pin,
-    forgive,  // back-off forgotten
-    refuse,   // an operator's wish cannot be granted: says why
+    forgive,          // back-off forgotten
+    check_arrival,    // compares the move out with what was expected of it
+    check_foresight,  // compares the return with what was predicted
+    refuse,           // an operator's wish cannot be granted: says why
 };
 
 // When a row writes a decision.
@@ -152,7 +167,10 @@ struct outcome {
     }
 };
 
-// One step: finds the row, changes `state`, adds to `out`. True: the stage changed.
+// The lever that comes next for a hot row; nothing: none is left.
+std::optional<lever> next_lever(const context& at);
+
+// One step: finds the row, changes `state`, adds to `out`. True: the same event goes on from here.
 bool step(runbook_state& state,
           const settings& with,
           const std::string& tool,
@@ -171,6 +189,12 @@ struct block {
     explicit operator bool() const noexcept { return !rail.empty(); }
 };
 block why_blocked(const context& at, home_kind to, mover by);
+
+// When the policy may move again; nothing: it is not frozen now.
+std::optional<time_point> frozen_until(const std::vector<freeze>& all, time_point now) noexcept;
+
+// Pauses of the last 24 h, together.
+duration held_lately(const runbook_state& state, time_point now) noexcept;
 
 // Waiting times with their doubling applied.
 duration min_stay_of(const runbook_state& state, const settings& with) noexcept;

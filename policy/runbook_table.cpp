@@ -1,138 +1,12 @@
-// The runbook's table and its guards. First matching row of a (stage, event) pair wins.
+// The runbook's table. First matching row of a (stage, event) pair wins.
 #include <algorithm>
 #include <array>
 
-#include "policy/runbook.hpp"
+#include "policy/guards.hpp"
 
 namespace hotlane::policy {
 
 namespace {
-
-// --- guards -----------------------------------------------------------------------------------
-
-bool is_hot(const context& c) {
-    return c.seen.enter.standing == verdict::hot;
-}
-bool is_calm(const context& c) {
-    return c.seen.leave.standing == verdict::calm;
-}
-
-bool is_lever2_over(const context& c) {
-    return c.state.lever2_over || !c.with.levers.shard;
-}
-
-bool wants_shard(const context& c) {
-    return is_hot(c) && c.seen.found.what == diagnosis::hot_row && !is_lever2_over(c);
-}
-
-// Lever 2 is measured under load before the next step; everywhere else proof is enough.
-bool is_measured(const context& c) {
-    return c.state.at != stage::remeasuring ||
-           c.state.load >= std::max(c.with.levers.remeasure, proof_floor);
-}
-
-bool is_routable(const context& c) {
-    if (!c.with.levers.route) return false;
-    switch (c.seen.found.what) {
-        case diagnosis::hot_row:
-            return is_lever2_over(c);
-        case diagnosis::busy_lane:
-            return c.with.diagnose.route_busy_lane;
-        case diagnosis::none:
-        case diagnosis::unknown:
-            return false;
-    }
-    return false;
-}
-
-bool wants_route(const context& c) {
-    return is_hot(c) && is_measured(c) && is_routable(c);
-}
-bool is_route_blocked(const context& c) {
-    return wants_route(c) && why_blocked(c, home_kind::postgres, mover::policy);
-}
-bool does_route(const context& c) {
-    return wants_route(c) && c.with.act_mode == mode::act;
-}
-
-bool is_measured_hot(const context& c) {
-    return is_measured(c) && is_hot(c);
-}
-bool is_measured_calm(const context& c) {
-    return is_measured(c) && c.seen.enter.standing == verdict::calm;
-}
-// Neither hot nor calm for this many times the usual load: not hot enough to go on.
-constexpr int remeasure_patience = 4;
-bool is_measured_long(const context& c) {
-    return c.state.load >= std::max(c.with.levers.remeasure, proof_floor) * remeasure_patience;
-}
-
-// A share of unseen writes that dips must not undo a diagnosis that was made.
-bool is_hot_otherwise(const context& c) {
-    return is_hot(c) && !is_routable(c) && c.seen.found.what != diagnosis::unknown;
-}
-bool is_busy_lane(const context& c) {
-    return is_hot(c) && c.seen.found.what == diagnosis::busy_lane;
-}
-bool is_only_aborts(const context& c) {
-    return is_hot(c) && c.seen.found.what == diagnosis::none;
-}
-bool is_routing_off(const context& c) {
-    return is_hot(c) && c.seen.found.what == diagnosis::hot_row && !c.with.levers.route;
-}
-bool is_undiagnosed(const context& c) {
-    return c.state.why == diagnosis::unknown &&
-           c.now - c.state.since >= c.with.levers.diagnose_deadline;
-}
-
-bool is_return_ready(const context& c) {
-    const auto& back = c.with.come_back;
-    return back.enabled && c.seen.calm_windows >= std::max(back.calm_windows, 1) &&
-           c.seen.lane_use_peak <= back.lane_use_max;
-}
-bool is_return_unready(const context& c) {
-    return !is_return_ready(c);
-}
-bool is_return_blocked(const context& c) {
-    return is_return_ready(c) && why_blocked(c, home_kind::engine, mover::policy);
-}
-bool does_return(const context& c) {
-    return is_return_ready(c) && c.with.act_mode == mode::act;
-}
-
-bool is_pin_over(const context& c) {
-    return c.state.pinned && c.state.pinned->until <= c.now;
-}
-bool is_shard_late(const context& c) {
-    return c.now - c.state.since >= c.with.levers.shard_deadline;
-}
-bool is_forgiven(const context& c) {
-    const bool is_burdened =
-        c.state.failures > 0 || c.state.flaps > 0 || (c.state.lever2_over && !c.state.sharded);
-    return is_burdened && c.now - c.state.trouble_at >= c.with.rails.forgive_after;
-}
-
-bool is_known_hot(const context& c) {
-    return c.state.hot_since.has_value();
-}
-bool is_order_out(const context& c) {
-    return c.what.to == home_kind::postgres;
-}
-bool is_order_back(const context& c) {
-    return c.what.to == home_kind::engine;
-}
-bool is_order_out_blocked(const context& c) {
-    return is_order_out(c) && why_blocked(c, home_kind::postgres, mover::operator_order);
-}
-bool is_order_back_blocked(const context& c) {
-    return is_order_back(c) && why_blocked(c, home_kind::engine, mover::operator_order);
-}
-bool is_bad_pin(const context& c) {
-    return c.what.wanted.until <= c.now || c.what.wanted.until - c.now > c.with.rails.pin_max;
-}
-bool has_no_pin(const context& c) {
-    return !c.state.pinned;
-}
 
 // --- stages, for short ------------------------------------------------------------------------
 
@@ -168,6 +42,12 @@ using r = report;
 
 // clang-format off
 constexpr auto table = std::to_array<row>({
+    // a window after a move: what was expected of it against what came true
+    {on_engine, e::window, is_foresight_known, stay, d::check_foresight, r::always, false, "foresight_checked",
+     "it has been home for a proof's time, so the prediction can be held against it", ""},
+    {on_postgres, e::window, is_arrival_known, stay, d::check_arrival, r::always, false, "arrival_checked",
+     "it has lived on PostgreSQL for a proof's time, so the move can be held against its forecast", ""},
+
     // a window, at home on the engine
     {watching, e::window, is_hot, s::flagged, d::flag, r::always, false, "flag",
      "its writers get in each other's way, in enough windows and over all of them together",
@@ -177,6 +57,9 @@ constexpr auto table = std::to_array<row>({
     {set({flagged, sharding, would_move}), e::window, is_calm, s::watching, d::calm_down, r::always, false, "calm_again",
      "enough windows, and all of them together, are below the thresholds for leaving",
      "rates that stay above the thresholds for leaving"},
+    {flagged, e::window, wants_retry, stay, d::none, r::once, true, "advise_retry",
+     "its writes depend on one row; the retry of its conflicts comes before changing the row",
+     "calm, or the deadline of this lever"},
     {flagged, e::window, wants_shard, s::sharding, d::advise_shard, r::always, true, "advise_shard",
      "its writes depend on one row; splitting that row comes before moving the tool",
      "`hotlane shard done` or `hotlane shard skip`, the deadline, or calm"},

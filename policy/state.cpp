@@ -18,7 +18,13 @@ std::string ms_of(time_point at) {
 }
 
 std::string write(const window& w) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {}",
+    const auto predicted = w.predicted ? fmt::format("p:{}/{}/{}/{} ",
+                                                     w.predicted->acquires,
+                                                     w.predicted->handoffs,
+                                                     w.predicted->wait_us,
+                                                     w.predicted->conflicts)
+                                       : std::string();
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {}{}",
                        ms_of(w.from),
                        ms_of(w.to),
                        to_string(w.quality),
@@ -29,6 +35,7 @@ std::string write(const window& w) {
                        w.seen_writes,
                        w.seen_conflicts,
                        w.hold_wait_us,
+                       predicted,
                        w.note);
 }
 
@@ -106,6 +113,10 @@ bool read(text from, window_quality& into) {
         from, std::array{q::good, q::idle, q::reset, q::gap, q::stalled, q::stale}, into);
 }
 
+bool read(text from, lane_rates& into);
+bool read(text from, neighbour_view& into);
+bool read(text from, home_figures& into);
+
 template <typename Value>
 bool read(text from, std::optional<Value>& into) {
     Value value{};
@@ -114,11 +125,16 @@ bool read(text from, std::optional<Value>& into) {
     return true;
 }
 
-text take_word(text& rest) {
-    const auto end = rest.find(' ');
+text take_word(text& rest, char until = ' ') {
+    const auto end = rest.find(until);
     const text word = rest.substr(0, end);
     rest = end == text::npos ? text{} : rest.substr(end + 1);
     return word;
+}
+
+bool read(text from, lane_figures& into) {
+    return read(take_word(from, '/'), into.acquires) && read(take_word(from, '/'), into.handoffs) &&
+           read(take_word(from, '/'), into.wait_us) && read(take_word(from, '/'), into.conflicts);
 }
 
 bool read(text from, window& into) {
@@ -132,8 +148,32 @@ bool read(text from, window& into) {
     if (!read(take_word(from), into.seen_writes) || !read(take_word(from), into.seen_conflicts) ||
         !read(take_word(from), into.hold_wait_us))
         return false;
+    if (from.starts_with("p:")) {
+        const text predicted = take_word(from).substr(2);
+        if (!read(predicted, into.predicted.emplace())) return false;
+    }
     into.note = from;
     return true;
+}
+
+bool read(text from, pause& into) {
+    return read(take_word(from), into.at) && read(take_word(from), into.held);
+}
+
+bool read(text from, lane_rates& into) {
+    return read(take_word(from), into.handoff_rate) && read(take_word(from), into.mean_wait_us) &&
+           read(take_word(from), into.conflict_rate);
+}
+
+bool read(text from, neighbour_view& into) {
+    return read(take_word(from), into.tools) && read(take_word(from), into.acquires_per_s) &&
+           read(take_word(from), into.handoff_rate) && read(take_word(from), into.mean_wait_us);
+}
+
+bool read(text from, home_figures& into) {
+    return read(take_word(from), into.latency_us) && read(take_word(from), into.p95_us) &&
+           read(take_word(from), into.writes_per_s) && read(take_word(from), into.failure_rate) &&
+           read(take_word(from), into.writes);
 }
 
 bool read(text from, peak& into) {
@@ -171,7 +211,12 @@ bool each_field(State& s, Visit visit) {
            visit("said_at", s.said_at) || visit("advice", s.advice) || visit("alert", s.alert) ||
            visit("commit_latency_us", s.commit_latency_us) || visit("window", s.windows) ||
            visit("away_window", s.away_windows) || visit("peak", s.peaks) ||
-           visit("calm_at", s.calm_at);
+           visit("calm_at", s.calm_at) || visit("pause", s.pauses) || visit("lane_us", s.lane_us) ||
+           visit("forecast", s.forecast) || visit("came_true", s.came_true) ||
+           visit("foreseen", s.foreseen) || visit("seen_at_home", s.seen_at_home) ||
+           visit("foresight_error", s.foresight_error) ||
+           visit("foresight_wait_factor", s.foresight_wait_factor) ||
+           visit("neighbours_before", s.neighbours_before) || visit("check_due", s.check_due);
 }
 
 struct writer {
@@ -181,6 +226,7 @@ struct writer {
     void operator()(const std::string& v) const { out.emplace_back(key, v); }
     void operator()(bool v) const { out.emplace_back(key, v ? "1" : "0"); }
     void operator()(int v) const { out.emplace_back(key, std::to_string(v)); }
+    void operator()(double v) const { out.emplace_back(key, fmt::format("{}", v)); }
     void operator()(std::int64_t v) const { out.emplace_back(key, std::to_string(v)); }
     void operator()(time_point v) const { out.emplace_back(key, ms_of(v)); }
     void operator()(duration v) const { out.emplace_back(key, std::to_string(v.count())); }
@@ -190,6 +236,27 @@ struct writer {
     void operator()(const window& v) const { out.emplace_back(key, write(v)); }
     void operator()(const peak& v) const {
         out.emplace_back(key, fmt::format("{} {}", ms_of(v.start), v.lane_use));
+    }
+    void operator()(const pause& v) const {
+        out.emplace_back(key, fmt::format("{} {}", ms_of(v.at), v.held.count()));
+    }
+    void operator()(const lane_rates& v) const {
+        out.emplace_back(key,
+                         fmt::format("{} {} {}", v.handoff_rate, v.mean_wait_us, v.conflict_rate));
+    }
+    void operator()(const neighbour_view& v) const {
+        out.emplace_back(
+            key,
+            fmt::format("{} {} {} {}", v.tools, v.acquires_per_s, v.handoff_rate, v.mean_wait_us));
+    }
+    void operator()(const home_figures& v) const {
+        out.emplace_back(key,
+                         fmt::format("{} {} {} {} {}",
+                                     v.latency_us,
+                                     v.p95_us,
+                                     v.writes_per_s,
+                                     v.failure_rate,
+                                     v.writes));
     }
     template <typename Value>
     void operator()(const std::optional<Value>& v) const {

@@ -11,22 +11,21 @@
 #include <tl/expected.hpp>
 
 #include "policy/settings.hpp"
+#include "policy/shadow.hpp"
 #include "policy/types.hpp"
 
 namespace hotlane::policy {
-
-// While it stands the policy moves the tool nowhere, and an operator only to `home`.
-struct pin {
-    home_kind home{home_kind::engine};
-    time_point until{};  // no pin without an end
-    std::string by;
-    std::string reason;
-};
 
 // The busiest window of a stretch of time: writes/s times durable latency.
 struct peak {
     time_point start{};
     double lane_use{};
+};
+
+// What a move cost the tool's clients, for the budget of a day.
+struct pause {
+    time_point at{};
+    duration held{};
 };
 
 struct runbook_state {
@@ -61,6 +60,18 @@ struct runbook_state {
     std::vector<window> away_windows;               // on PostgreSQL
     std::vector<peak> peaks;                        // of return_settings::lookback
     std::vector<time_point> calm_at;                // calm windows in a row on PostgreSQL
+    std::vector<pause> pauses;                      // of the last 24 h
+
+    // What was foreseen of a move, and what came true.
+    std::optional<std::int64_t> lane_us;     // measured: how long one write takes the lane
+    std::optional<home_figures> forecast;    // at PostgreSQL, when it was moved there
+    std::optional<home_figures> came_true;   // measured there after the move
+    std::optional<lane_rates> foreseen;      // on the engine, when it was brought home
+    std::optional<lane_rates> seen_at_home;  // measured there after the return
+    double foresight_error{0.0};             // of the handoff rate, tracked
+    double foresight_wait_factor{1.0};       // measured / predicted mean wait, tracked, at least 1
+    std::optional<neighbour_view> neighbours_before;  // of the move out
+    bool check_due{false};  // the last move is to be compared with its forecast
 };
 
 inline constexpr std::size_t windows_kept_max = 256;

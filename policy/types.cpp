@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/settings.hpp"
+
 namespace hotlane::policy {
 
 namespace {
@@ -93,6 +95,22 @@ std::string_view to_string(stage s) noexcept {
     return "?";
 }
 
+std::string_view to_string(lever one) noexcept {
+    switch (one) {
+        case lever::retry:
+            return "retry";
+        case lever::shard:
+            return "shard";
+        case lever::route:
+            return "route";
+    }
+    return "?";
+}
+
+std::vector<lever> all_levers() {
+    return {lever::retry, lever::shard, lever::route};
+}
+
 std::string_view to_string(mode m) noexcept {
     switch (m) {
         case mode::observe:
@@ -103,6 +121,18 @@ std::string_view to_string(mode m) noexcept {
             return "act";
     }
     return "?";
+}
+
+std::optional<double> lane_figures::handoff_rate() const noexcept {
+    return ratio(handoffs, acquires);
+}
+
+std::optional<double> lane_figures::mean_wait_us() const noexcept {
+    return ratio(wait_us, handoffs);
+}
+
+std::optional<double> lane_figures::conflict_rate() const noexcept {
+    return ratio(conflicts, acquires);
 }
 
 std::optional<double> window::handoff_rate() const noexcept {

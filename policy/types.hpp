@@ -46,6 +46,43 @@ struct traffic {
     std::uint64_t hold_wait_us{};        // time that clients spent in hotlane's own queues
 };
 
+// One write transaction as the data plane saw it, whatever the home. Microseconds of one clock.
+struct write_interval {
+    std::uint64_t session{};
+    std::int64_t start_us{};
+    std::int64_t end_us{};
+    std::uint64_t key{};   // hash of table and key; 0: not known
+    bool conflict{false};  // ended in a write conflict
+    bool block{false};     // several statements: BEGIN .. COMMIT
+};
+
+// What a lane did, or would do, in some stretch of time.
+struct lane_figures {
+    std::uint64_t acquires{};
+    std::uint64_t handoffs{};
+    std::uint64_t wait_us{};
+    std::uint64_t conflicts{};
+
+    [[nodiscard]] std::optional<double> handoff_rate() const noexcept;
+    [[nodiscard]] std::optional<double> mean_wait_us() const noexcept;
+    [[nodiscard]] std::optional<double> conflict_rate() const noexcept;
+};
+
+// The same as rates: what was foreseen for the engine, or what came true there.
+struct lane_rates {
+    double handoff_rate{};
+    double mean_wait_us{};
+    double conflict_rate{};
+};
+
+// The other tools on the engine, together, in their last good windows.
+struct neighbour_view {
+    int tools{};
+    double acquires_per_s{};
+    double handoff_rate{};
+    double mean_wait_us{};
+};
+
 enum class window_quality : std::uint8_t { good, idle, reset, gap, stalled, stale };
 std::string_view to_string(window_quality quality) noexcept;
 
@@ -63,6 +100,8 @@ struct window {
     std::uint64_t seen_conflicts{};  // and the conflicts among them
     std::string note;                // why the quality is what it is
     std::uint64_t hold_wait_us{};    // the part of wait_us spent in hotlane's own queues
+    // While the tool lives on PostgreSQL: what the engine's lane would have done with its writes.
+    std::optional<lane_figures> predicted;
 
     [[nodiscard]] std::optional<double> handoff_rate() const noexcept;  // 0..1
     [[nodiscard]] std::optional<double> mean_wait_us() const noexcept;

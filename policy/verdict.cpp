@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/state.hpp"
 #include "policy/window.hpp"
 
 namespace hotlane::policy {
@@ -16,14 +17,8 @@ double wait_threshold(duration fixed, double commits, std::chrono::microseconds 
     return commits * static_cast<double>(commit_latency.count());
 }
 
-bool has_conflicts(const window& w, const thresholds& over) noexcept {
-    const auto rate = w.conflict_rate();
-    return w.seen_writes >= conflict_writes_min && rate && *rate >= over.conflict_rate;
-}
-
-bool is_hot(const window& w, const thresholds& over, level at) noexcept {
-    if (is_lane_hot(w, over) || is_abort_hot(w, over)) return true;
-    return at == level::leave && has_conflicts(w, over);
+bool is_hot(const window& w, const thresholds& over) noexcept {
+    return is_lane_hot(w, over) || is_abort_hot(w, over) || is_conflict_hot(w, over);
 }
 
 int divide_up(std::int64_t whole, std::int64_t part) noexcept {
@@ -37,19 +32,20 @@ thresholds thresholds_of(const settings& with,
                          std::chrono::microseconds commit_latency) noexcept {
     const auto& d = with.detect;
     thresholds over;
-    over.conflict_rate = with.diagnose.conflict_rate_hot;
     switch (at) {
         case level::enter:
             over.handoff_rate = d.handoff_rate_enter;
             over.mean_wait_us =
                 wait_threshold(d.mean_wait_enter, d.mean_wait_enter_commits, commit_latency);
             over.abort_rate = d.abort_rate_enter;
+            over.conflict_rate = d.conflict_rate_enter;
             break;
         case level::leave:
             over.handoff_rate = d.handoff_rate_leave;
             over.mean_wait_us =
                 wait_threshold(d.mean_wait_leave, d.mean_wait_leave_commits, commit_latency);
             over.abort_rate = d.abort_rate_leave;
+            over.conflict_rate = d.conflict_rate_leave;
             break;
     }
     return over;
@@ -66,10 +62,15 @@ bool is_abort_hot(const window& w, const thresholds& over) noexcept {
     return rate && *rate > over.abort_rate;
 }
 
-verdict judge(const window& w, const thresholds& over, level at) noexcept {
+bool is_conflict_hot(const window& w, const thresholds& over) noexcept {
+    const auto rate = w.conflict_rate();
+    return w.seen_writes >= conflict_writes_min && rate && *rate > over.conflict_rate;
+}
+
+verdict judge(const window& w, const thresholds& over) noexcept {
     switch (w.quality) {
         case window_quality::good:
-            return is_hot(w, over, at) ? verdict::hot : verdict::calm;
+            return is_hot(w, over) ? verdict::hot : verdict::calm;
         case window_quality::idle:
             return verdict::idle;
         case window_quality::reset:
@@ -102,6 +103,26 @@ duration window_age_max(const settings& with) noexcept {
     return with.window.length * std::max(with.window.age_max, 3 * size_of_proof(with).wanted);
 }
 
+std::size_t windows_kept(const settings& with) noexcept {
+    // As long as a window may count it is kept, however many others lie between.
+    const auto longest = std::max(window_age_max(with), with.window.long_span);
+    const auto lengths = longest / std::max(with.window.length, duration{1});
+    return std::clamp<std::size_t>(static_cast<std::size_t>(lengths), 32, windows_kept_max);
+}
+
+namespace {
+
+duration hot_within(const std::vector<window>& windows,
+                    const thresholds& over,
+                    time_point not_before) {
+    duration hot{0};
+    for (auto w = windows.rbegin(); w != windows.rend() && w->from >= not_before; ++w)
+        if (judge(*w, over) == verdict::hot) hot += w->to - w->from;
+    return hot;
+}
+
+}  // namespace
+
 proof prove(const std::vector<window>& windows,
             const settings& with,
             level at,
@@ -119,7 +140,7 @@ proof prove(const std::vector<window>& windows,
         if (std::ssize(made.windows) >= size.wanted) break;
         if (w->quality != window_quality::good) continue;
         made.windows.push_back(*w);
-        const bool is_hot_one = judge(*w, made.over, at) == verdict::hot;
+        const bool is_hot_one = judge(*w, made.over) == verdict::hot;
         (is_hot_one ? made.hot : made.calm) += 1;
         (is_hot_one ? made.hot_for : made.calm_for) += w->to - w->from;
     }
@@ -127,12 +148,17 @@ proof prove(const std::vector<window>& windows,
     made.pooled = pool(made.windows);
     made.by_lane = is_lane_hot(made.pooled, made.over);
     made.by_aborts = is_abort_hot(made.pooled, made.over);
+    made.by_conflicts = is_conflict_hot(made.pooled, made.over);
+    const duration span = with.window.long_span;
+    if (span > duration{0})
+        made.long_hot = hot_within(windows, made.over, std::max(not_before, now - span));
 
     if (made.windows.empty()) return made;
-    const verdict together = judge(made.pooled, made.over, at);
+    const verdict together = judge(made.pooled, made.over);
     const bool is_hot_proven = made.hot >= size.needed && made.hot_for >= size.covered_min;
     const bool is_calm_proven = made.calm >= size.needed && made.calm_for >= size.covered_min;
-    if (is_hot_proven && (made.by_lane || made.by_aborts)) made.standing = verdict::hot;
+    const bool is_long_proven = span <= duration{0} || made.long_hot >= with.window.long_hot;
+    if (is_hot_proven && is_long_proven && together == verdict::hot) made.standing = verdict::hot;
     if (is_calm_proven && together == verdict::calm) made.standing = verdict::calm;
     return made;
 }

@@ -21,7 +21,7 @@ struct thresholds {
     double handoff_rate{};
     double mean_wait_us{};
     double abort_rate{};
-    double conflict_rate{};  // only looked at when leaving
+    double conflict_rate{};  // of the writes that the data plane saw
 };
 
 // `commit_latency`: what a commit that waits for nobody costs now.
@@ -29,23 +29,26 @@ thresholds thresholds_of(const settings& with,
                          level at,
                          std::chrono::microseconds commit_latency) noexcept;
 
-// The two ways into `flagged`.
+// The three ways into `flagged`.
 bool is_lane_hot(const window& w, const thresholds& over) noexcept;
 bool is_abort_hot(const window& w, const thresholds& over) noexcept;
+bool is_conflict_hot(const window& w, const thresholds& over) noexcept;
 
 // hot or calm for a good window; idle for an idle one; unknown for all others.
-verdict judge(const window& w, const thresholds& over, level at) noexcept;
+verdict judge(const window& w, const thresholds& over) noexcept;
 
 struct proof {
     verdict standing{verdict::unknown};  // hot or calm when proven, else unknown
     bool by_lane{false};                 // pooled handoff rate and mean wait are over
     bool by_aborts{false};               // pooled abort rate is over
+    bool by_conflicts{false};            // pooled conflict rate is over
     int hot{};                           // of the windows looked at
     int calm{};
     int needed{};         // k
     int wanted{};         // n
     duration hot_for{};   // load that the hot ones cover
     duration calm_for{};  // and the calm ones
+    duration long_hot{};  // load of hot windows within the long view
     thresholds over;
     window pooled;
     std::vector<window> windows;  // good ones, oldest first
@@ -64,6 +67,9 @@ duration proof_time(const settings& with) noexcept;
 
 // The longest that a window may lie back and still count.
 duration window_age_max(const settings& with) noexcept;
+
+// The number of windows that a proof or the long view may look at.
+std::size_t windows_kept(const settings& with) noexcept;
 
 // `not_before`: windows that began earlier do not count (a lever was pulled in between).
 proof prove(const std::vector<window>& windows,

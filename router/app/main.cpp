@@ -8,6 +8,7 @@
 #include "router/app/check.hpp"
 #include "router/app/commands.hpp"
 #include "router/app/exit_code.hpp"
+#include "router/app/offline.hpp"
 #include "router/app/run.hpp"
 
 namespace {
@@ -20,6 +21,8 @@ struct command_line {
         "hotlane keeps applications on the right database.\n"
         "Examples:\n"
         "  hotlane check hotlane.yaml\n"
+        "  hotlane test policies.test.yaml\n"
+        "  hotlane replay --policy hotlane.yaml /var/lib/hotlane/record\n"
         "  hotlane run --config hotlane.yaml\n"
         "  hotlane tools\n"
         "  hotlane explain counter\n"
@@ -35,6 +38,9 @@ struct command_line {
     pin_options pin;
     std::string length;
     int limit{20};
+    replay_command replay;
+    std::vector<std::string> files;
+    bool live{false};
     bool effective{false};
 };
 
@@ -69,6 +75,32 @@ void add_tool(command_line& c, CLI::App& to) {
         ->check(is_a_name);
 }
 
+void add_offline(command_line& c) {
+    auto* const play = c.app.add_subcommand(
+        "replay", "What would this policy have done? Recorded samples through the same code");
+    auto& r = c.replay;
+    play->add_option("TRACE", r.traces, "CSV traces, or files that `record:` wrote, oldest first")
+        ->required();
+    play->add_option("--policy", r.policy_file, "the configuration whose policy is tried")
+        ->required();
+    play->add_option("--use", r.use, "the policy's name; default: that of the recorded tool");
+    play->add_option("--compare", r.compare_file, "another configuration: say what differs");
+    play->add_option("--mode", r.mode, "instead of the policy's own")
+        ->check(CLI::IsMember({"observe", "advise", "act"}));
+    play->add_option("--move-takes", r.move_takes, "how long a move takes")->capture_default_str();
+    play->add_option("--move-holds", r.move_holds, "how long it holds clients")
+        ->capture_default_str();
+    play->add_flag("--summary", r.only_sums, "leave the timeline out");
+    add_output(c, *play);
+    play->callback([&c] { c.chosen = [&c] { return replay(c.replay, c.client.as); }; });
+
+    auto* const test =
+        c.app.add_subcommand("test", "Run unit tests of policies; exit 1 if one fails");
+    test->add_option("FILE", c.files, "test files")->required();
+    add_output(c, *test);
+    test->callback([&c] { c.chosen = [&c] { return test_policies(c.files, c.client.as); }; });
+}
+
 void add_local(command_line& c) {
     auto* const serve = c.app.add_subcommand("run", "Serve clients until SIGTERM");
     serve->add_option("-c,--config", c.path, "the configuration file")->required();
@@ -77,8 +109,16 @@ void add_local(command_line& c) {
     auto* const look = c.app.add_subcommand("check", "Check a configuration file; exit 3 if bad");
     look->add_option("FILE", c.path, "the configuration file")->required();
     look->add_flag("--effective", c.effective, "print what is in force and where it was written");
+    look->add_flag("--live", c.live, "look at the running hotlane too: what has come true already");
+    look->add_option("--admin-socket", c.client.socket, "for --live")
+        ->envname("HOTLANE_ADMIN_SOCKET")
+        ->capture_default_str();
     add_output(c, *look);
-    look->callback([&c] { c.chosen = [&c] { return check(c.path, c.effective, c.client.as); }; });
+    look->callback([&c] {
+        c.chosen = [&c] { return check(c.path, {c.effective, c.live}, c.client); };
+    });
+
+    add_offline(c);
 
     auto* const version = c.app.add_subcommand("version", "Print the version");
     version->callback([&c] {

@@ -79,6 +79,10 @@ struct process {
     control::world world() {
         auto out = control::real_world();
         out.poke = [this](const std::string& tool) { plane.poke_all(tool); };
+        out.measure = [budget = model.sample_timeout](const config::tool& tool,
+                                                      const config::model& with) {
+            return control::measure_target(tool, with, budget);
+        };
         return out;
     }
     control::process_hooks hooks(const std::string& path) {

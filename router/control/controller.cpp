@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/load.hpp"
 #include "router/control/api.hpp"
 #include "router/control/json.hpp"
 
@@ -33,7 +34,8 @@ controller::controller(config::model model,
                        std::function<policy::time_point()> now,
                        settings with)
     : model_(std::move(model)),
-      in_{model_, tools, store, std::move(now), std::move(log), std::move(act)},
+      record_(open_recorder(model_.get()->record)),
+      in_{model_, tools, store, std::move(now), std::move(log), std::move(act), record_.get()},
       hooks_(std::move(hooks)),
       with_(with),
       mover_(in_, sized(with.moving, *model_.get())),
@@ -80,8 +82,11 @@ bool controller::stop(std::chrono::milliseconds grace) {
 
 policy::settings controller::policy_of(const placement::tool_entry& entry) const {
     const auto model = model_.get();
-    const auto found = model->policies.find(entry.settings.policy);
-    return found == model->policies.end() ? policy::settings{} : found->second;
+    // The file may have changed what it says of the tool since the tool was made.
+    const auto written = std::find_if(model->tools.begin(), model->tools.end(), [&](const auto& t) {
+        return t.name == entry.settings.name;
+    });
+    return config::settings_of(*model, written == model->tools.end() ? entry.settings : *written);
 }
 
 std::shared_ptr<desk> controller::open_desk(const std::shared_ptr<placement::tool_entry>& entry) {

@@ -108,6 +108,7 @@ class controller final : public admin::service {
     [[nodiscard]] policy::settings policy_of(const placement::tool_entry& entry) const;
 
     live_model model_;
+    std::unique_ptr<recorder> record_;
     context in_;
     process_hooks hooks_;
     settings with_;

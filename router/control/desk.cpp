@@ -89,11 +89,7 @@ void desk::restore() {
         return;
     }
     policy_ = policy::tool_policy(name(), policy_.current_settings(), std::move(*state));
-    all_.set_hot(name(), policy_.state().hot_since);
-}
-
-policy::fleet_view desk::others() const {
-    return all_.view(entry_->settings.postgres.has_value(), policy_.current_settings(), in_.now());
+    tell_fleet();
 }
 
 policy::traffic desk::traffic() const {
@@ -120,6 +116,9 @@ void desk::feed(policy::sample counters) {
     sampling_.last_at = counters.taken_at;
     sampling_.last_cost = counters.cost;
     sampling_.last_error.clear();
+    const auto writes = entry_->writes.take();
+    record_sample(home, counters, seen, writes);
+    policy_.add_writes(writes);
     const auto before = policy_.last_window();
     carry_out(policy_.feed(counters, seen, others(), in_.now()));
     const auto after = policy_.last_window();
@@ -257,7 +256,7 @@ void desk::move_finished(const control::order& ended) {
     note_pause(*ended.report);
     const std::lock_guard lock(mutex_);
     ++moves_ended_[{ended.what.to, std::string(to_word(end))}];
-    carry_out(policy_.move_finished(end, reason, others(), in_.now()));
+    carry_out(policy_.move_finished(end, reason, others(), in_.now(), ended.report->held));
     save_state();
 }
 
@@ -296,6 +295,7 @@ void desk::carry_out(outcome out) {
     }
     all_.set_hot(name(), policy_.state().hot_since);
     set_retry();
+    tell_fleet();
 }
 
 void desk::begin_move(const policy::command& what, outcome& more) {
@@ -394,6 +394,7 @@ tool_view desk::view() const {
     out.samples = evidence_.samples();
     out.explain = policy_.explain_now(in_.now());
     out.evidence_now = policy_.evidence_at(in_.now());
+    out.engine = policy_.engine_model();
     out.moves_ended = moves_ended_;
     out.windows_by_quality = windows_;
     out.engine_up = engine_up_;

@@ -45,6 +45,7 @@ struct tool_view {
     std::vector<std::string> samples;  // statements that ran into conflicts
     std::string explain;               // how it stands, in words
     policy::evidence evidence_now;
+    policy::lane_model engine;
     std::map<std::pair<policy::home_kind, std::string>, std::uint64_t> moves_ended;
     std::map<policy::window_quality, std::uint64_t> windows_by_quality;
     std::optional<bool> engine_up;  // nothing: not asked yet
@@ -67,6 +68,12 @@ class desk {
     void sample_failed(const std::string& why);
     void sample_skipped();
     [[nodiscard]] policy::traffic traffic() const;
+
+    // The PostgreSQL home's speed, for forecasts; nothing: it could not be measured.
+    void set_target(std::optional<policy::postgres_model> measured);
+    [[nodiscard]] bool is_hot() const;
+    // Of the last good window on the engine; nothing: none, or the tool is away.
+    [[nodiscard]] std::optional<policy::neighbour_view> engine_share() const;
 
     // About once a second: deadlines, evidence, DDL, now and then the windows into the store.
     void tick();
@@ -106,6 +113,11 @@ class desk {
     void begin_move(const policy::command& what, outcome& more);
     void save_state();
     void set_retry();
+    void tell_fleet();
+    void record_sample(policy::home_kind home,
+                       const policy::sample& counters,
+                       const policy::traffic& seen,
+                       const std::vector<policy::write_interval>& writes) const;
     [[nodiscard]] policy::fleet_view others() const;
     [[nodiscard]] policy::move_end how_it_ended(const control::order& ended) const;
     tl::expected<void, std::string> answer(outcome out);
@@ -129,6 +141,7 @@ class desk {
     std::map<policy::window_quality, std::uint64_t> windows_;
     std::optional<bool> engine_up_;
     std::optional<bool> postgres_up_;
+    std::optional<policy::postgres_model> target_;
     std::atomic<bool> own_work_{false};
 };
 

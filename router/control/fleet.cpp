@@ -32,13 +32,51 @@ void fleet::set_hot(const std::string& tool, std::optional<policy::time_point> s
     }
 }
 
-policy::fleet_view fleet::view(bool has_target,
+void fleet::set_home(const std::string& tool, policy::home_kind home) {
+    const std::lock_guard lock(mutex_);
+    homes_[tool] = home;
+}
+
+void fleet::set_share(const std::string& tool, std::optional<policy::neighbour_view> share) {
+    const std::lock_guard lock(mutex_);
+    if (share) {
+        shares_[tool] = *share;
+    } else {
+        shares_.erase(tool);
+    }
+}
+
+namespace {
+
+// Rates are pooled: a tool that writes much counts for more.
+std::optional<policy::neighbour_view> pooled(
+    const std::map<std::string, policy::neighbour_view>& shares, const std::string& without) {
+    policy::neighbour_view out;
+    double handoffs = 0;
+    double wait = 0;
+    for (const auto& [tool, share] : shares) {
+        if (tool == without) continue;
+        ++out.tools;
+        out.acquires_per_s += share.acquires_per_s;
+        handoffs += share.acquires_per_s * share.handoff_rate;
+        wait += share.acquires_per_s * share.handoff_rate * share.mean_wait_us;
+    }
+    if (out.tools == 0) return std::nullopt;
+    if (out.acquires_per_s > 0) out.handoff_rate = handoffs / out.acquires_per_s;
+    if (handoffs > 0) out.mean_wait_us = wait / handoffs;
+    return out;
+}
+
+}  // namespace
+
+policy::fleet_view fleet::view(const std::string& tool,
+                               bool has_target,
                                const policy::settings& with,
                                policy::time_point now) const {
     const std::lock_guard lock(mutex_);
     std::vector<policy::time_point> hot_since;
     hot_since.reserve(hot_.size());
-    for (const auto& [tool, since] : hot_)
+    for (const auto& [one, since] : hot_)
         hot_since.push_back(since);
     policy::fleet_view out;
     out.moves_running = running_;
@@ -48,6 +86,12 @@ policy::fleet_view fleet::view(bool has_target,
         }));
     out.tools_hot_together = policy::incident_size(hot_since, with, now);
     out.has_target = has_target;
+    out.tools = static_cast<int>(homes_.size());
+    out.tools_away =
+        static_cast<int>(std::count_if(homes_.begin(), homes_.end(), [](const auto& h) {
+            return h.second == policy::home_kind::postgres;
+        }));
+    out.neighbours = pooled(shares_, tool);
     return out;
 }
 

@@ -18,7 +18,12 @@ class fleet {
     void move_ended();
     void set_hot(const std::string& tool, std::optional<policy::time_point> since);
 
-    [[nodiscard]] policy::fleet_view view(bool has_target,
+    // Where a tool lives or goes, and what its last good window on the engine was.
+    void set_home(const std::string& tool, policy::home_kind home);
+    void set_share(const std::string& tool, std::optional<policy::neighbour_view> share);
+
+    [[nodiscard]] policy::fleet_view view(const std::string& tool,
+                                          bool has_target,
                                           const policy::settings& with,
                                           policy::time_point now) const;
     [[nodiscard]] int moves_running() const;
@@ -30,6 +35,8 @@ class fleet {
     int running_{0};
     std::deque<policy::time_point> starts_;
     std::map<std::string, policy::time_point> hot_;
+    std::map<std::string, policy::home_kind> homes_;
+    std::map<std::string, policy::neighbour_view> shares_;
 };
 
 }  // namespace hotlane::control

@@ -39,8 +39,13 @@ void add_window(metrics::tool_snapshot& out, const tool_view& tool) {
         out.conflict_ratio = tool.window->conflict_rate();
     }
     const bool is_away = tool.state.home == policy::home_kind::postgres;
-    if (is_away && !tool.state.away_windows.empty())
-        out.predicted_lane_use_ratio = tool.evidence_now.lane_use;
+    if (!is_away || tool.state.away_windows.empty()) return;
+    out.predicted_lane_use_ratio = tool.evidence_now.lane_use;
+    if (const auto& seen = tool.state.away_windows.back().predicted) {
+        out.predicted_handoff_ratio = seen->handoff_rate();
+        out.predicted_conflict_ratio = seen->conflict_rate();
+        out.predicted_mean_wait_seconds = in_seconds(seen->mean_wait_us());
+    }
 }
 
 void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
@@ -72,6 +77,27 @@ void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
     counts(placement::retry_outcomes, c.retries, out.retries);
 }
 
+// What was expected of the last moves, what came true, and what the expectations rest on.
+void add_foresight(metrics::tool_snapshot& out, const tool_view& tool) {
+    out.foreseen = tool.state.foreseen;
+    out.seen_at_home = tool.state.seen_at_home;
+    if (tool.state.forecast) out.forecast_seconds = tool.state.forecast->latency_us * 1e-6;
+    if (tool.state.came_true) out.came_true_seconds = tool.state.came_true->latency_us * 1e-6;
+    if (tool.engine.is_measured) out.lane_seconds = tool.engine.in_lane_us * 1e-6;
+    if (tool.state.commit_latency_us)
+        out.commit_seconds = static_cast<double>(*tool.state.commit_latency_us) * 1e-6;
+    out.writes_dropped = tool.entry->writes.dropped();
+}
+
+static_assert(placement::hold_edges == metrics::hold_edges);
+
+void add_holds(metrics::tool_snapshot& out, const tool_view& tool) {
+    const auto& held = tool.entry->counted.held_for;
+    for (std::size_t i = 0; i < held.counts.size(); ++i)
+        out.hold.counts[i] = read(held.counts[i]);
+    out.hold.sum_seconds = static_cast<double>(read(held.sum_us)) * 1e-6;
+}
+
 metrics::tool_snapshot tool_figures(const tool_view& tool) {
     metrics::tool_snapshot out;
     out.tool = tool.entry->name;
@@ -84,6 +110,8 @@ metrics::tool_snapshot tool_figures(const tool_view& tool) {
     add_thresholds(out, tool);
     add_window(out, tool);
     add_traffic(out, tool);
+    add_holds(out, tool);
+    add_foresight(out, tool);
     out.moves = tool.moves_ended;
     out.engine_up = tool.engine_up;
     out.postgres_up = tool.postgres_up;
@@ -130,6 +158,10 @@ metrics::snapshot controller::take_snapshot() {
     out.config_reloads_ok = loads.successes;
     out.config_reloads_failed = loads.failures;
     out.config_hash = model->hash;
+    if (in_.record != nullptr) {
+        out.recorded_bytes = in_.record->bytes();
+        out.recording_errors = in_.record->errors();
+    }
     out.process = metrics::read_process_usage();
     if (hooks_.figures) hooks_.figures(out);
     return out;

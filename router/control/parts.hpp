@@ -48,9 +48,23 @@ struct world {
     std::function<move::cleaned(const placement::move_record&, move::surroundings&)> clean;
     // Sessions of a tool that wait for clients look at the route again (data plane; may be empty).
     std::function<void(const std::string& tool)> poke;
+    // How quick the tool's PostgreSQL home is; nothing: it cannot be said. May be empty.
+    std::function<std::optional<policy::postgres_model>(const config::tool&, const config::model&)>
+        measure;
 };
 
 world real_world();  // move::run and its kin
+
+// Keeps what was sampled for a replay; does nothing unless it was opened.
+class recorder {
+  public:
+    virtual ~recorder() = default;
+    virtual void add(const std::string& lines) = 0;
+    [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+    [[nodiscard]] virtual std::uint64_t errors() const = 0;
+};
+// Two pieces of half the size: FILE, and FILE.1 with what came before it. nullptr: not wanted.
+std::unique_ptr<recorder> open_recorder(const config::recording& wanted);
 
 // Shared by all parts; outlives them.
 struct context {
@@ -60,6 +74,7 @@ struct context {
     std::function<policy::time_point()> now;
     event_log log;
     world act;
+    recorder* record{nullptr};
 };
 
 }  // namespace hotlane::control

@@ -28,10 +28,19 @@ std::string printed(const config::model& from, Part config::model::*part) {
     return printed(only);
 }
 
-template <typename Value>
-std::string printed_tool(const Value& tool) {
+// What a reload can put in force while the tool is served.
+void take_policy(config::tool& into, const config::tool& from) {
+    into.policy = from.policy;
+    into.label = from.label;
+    into.set = from.set;
+    into.pinned = from.pinned;
+}
+
+// Everything else of a tool.
+std::string printed_tool(config::tool tool) {
+    take_policy(tool, {});
     config::model only;
-    only.tools = {tool};
+    only.tools = {std::move(tool)};
     return printed(only);
 }
 
@@ -87,6 +96,7 @@ void compare_process(const config::model& now, const config::model& wanted, relo
     check("log", &config::model::log);
     check("limits", &config::model::limit);
     check("postgres", &config::model::postgres);
+    check("record", &config::model::record);
     check("sampling.timeout", &config::model::sample_timeout);
 }
 
@@ -115,6 +125,9 @@ reload_plan plan_reload(const config::model& now, const config::model& wanted) {
         const auto used = now.policies.find(tool.policy);
         if (used != now.policies.end()) plan.next.policies.insert(*used);
     }
+    plan.next.groups = wanted.groups;
+    for (auto& tool : plan.next.tools)
+        if (const auto* said = find(wanted, tool.name)) take_policy(tool, *said);
     plan.next.hash = wanted.hash;
     plan.next.tools.insert(plan.next.tools.end(), plan.tools_added.begin(), plan.tools_added.end());
     return plan;

@@ -104,7 +104,21 @@ void sampler::sample(item& mine) {
         mine.read = open_(mine.tool->entry().settings, *model, mine.home);
     }
     mine.transactions = seen;
+    measure(mine);
     read_one(mine);
+}
+
+// A tool that is hot may have to move: how quick is the home that it would get? Calm tools ask
+// nobody, so a PostgreSQL that nobody needs is left alone.
+void sampler::measure(item& mine) const {
+    constexpr std::chrono::seconds every{60};
+    const auto now = steady::now();
+    const bool is_due = !mine.measured_at || now - *mine.measured_at >= every;
+    if (!in_.act.measure || !is_due || mine.home != policy::home_kind::engine) return;
+    if (!mine.tool->entry().settings.postgres || !mine.tool->is_hot()) return;
+    const auto model = in_.model.get();
+    mine.measured_at = now;
+    mine.tool->set_target(in_.act.measure(mine.tool->entry().settings, *model));
 }
 
 void sampler::read_one(item& mine) {

@@ -55,13 +55,15 @@ class sampler {
         std::uint64_t turn{0};
         read_counters read;
         policy::home_kind home{policy::home_kind::engine};
-        std::uint64_t transactions{0};  // seen at the last reading
+        std::uint64_t transactions{0};                  // seen at the last reading
+        std::optional<steady::time_point> measured_at;  // its PostgreSQL home
     };
 
     void work(const std::stop_token& stop, bool takes_slow);
     [[nodiscard]] item* next(bool takes_slow);
     void sample(item& mine);
     void read_one(item& mine);
+    void measure(item& mine) const;
     [[nodiscard]] steady::duration pause(const item& mine) const;
 
     context& in_;

@@ -156,6 +156,7 @@ const session::link_target& surroundings::target() {
 
 session::admission surroundings::enter(std::uint64_t queued_bytes) {
     auto& gate = tool_->gate;
+    began_us_ = now_us();
     if (gate.try_enter()) {
         inside_ = true;
         return session::admission::inside;
@@ -209,9 +210,26 @@ void surroundings::woken(std::uint64_t serial, placement::wake_reason reason) {
 
 void surroundings::waited() {
     waiting_ = false;
+    began_us_ = now_us();
     const auto waited =
         std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - wait_began_);
     tool_->counted.hold_wait_us.fetch_add(static_cast<std::uint64_t>(waited.count()), relaxed);
+    tool_->counted.held_for.observe(waited);
+}
+
+// The clock of the samples, in microseconds: what lies between two of its ticks is measured.
+std::int64_t surroundings::now_us() const {
+    const auto us = [](auto length) {
+        return std::chrono::duration_cast<std::chrono::microseconds>(length).count();
+    };
+    static const std::int64_t offset =
+        us(all_.now().time_since_epoch()) - us(steady::now().time_since_epoch());
+    return us(steady::now().time_since_epoch()) + offset;
+}
+
+std::uint64_t surroundings::next_number() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, relaxed) + 1;
 }
 
 void surroundings::cancel_wait() {
@@ -241,6 +259,12 @@ void surroundings::leave(const session::ended_transaction& ended) {
         counted.write_conflicts.fetch_add(tries, relaxed);
         observe(placement::observation::kind::conflict, ended);
     }
+    tool_->writes.push({.session = number_,
+                        .start_us = began_us_,
+                        .end_us = now_us(),
+                        .key = ended.key,
+                        .conflict = ended.conflict,
+                        .block = ended.block});
     if (ended.conflict) {
         counted.write_conflicts.fetch_add(1, relaxed);
         observe(placement::observation::kind::conflict, ended);

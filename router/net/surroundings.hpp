@@ -71,6 +71,8 @@ class surroundings final : public session::environment, public link_borrower {
     void logged_in();
     void find_pool(const session::link_identity& who);
     void leave_pool();
+    [[nodiscard]] std::int64_t now_us() const;
+    static std::uint64_t next_number();
 
     worker& worker_;
     connection& here_;
@@ -97,6 +99,8 @@ class surroundings final : public session::environment, public link_borrower {
     link_queue::iterator queue_place_;
     std::uint64_t offer_serial_{0};  // of the link that is on its way; older ones go back
     bool is_pinned_{false};
+    std::int64_t began_us_{0};  // of the transaction, after any hold
+    const std::uint64_t number_{next_number()};
     std::uint32_t key_process_{0};
     std::string key_secret_;
 };

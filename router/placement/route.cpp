@@ -6,6 +6,35 @@
 
 namespace hotlane::placement {
 
+void hold_times::observe(std::chrono::microseconds held) noexcept {
+    const double seconds = std::chrono::duration<double>(held).count();
+    std::size_t at = 0;
+    while (at < hold_edges.size() && seconds > hold_edges[at])
+        ++at;
+    counts[at].fetch_add(1, std::memory_order_relaxed);
+    sum_us.fetch_add(static_cast<std::uint64_t>(held.count()), std::memory_order_relaxed);
+}
+
+void write_intervals::push(const policy::write_interval& one) {
+    const std::lock_guard lock(mutex_);
+    if (all_.size() >= max_) {
+        const auto half = static_cast<std::ptrdiff_t>(all_.size() / 2);
+        all_.erase(all_.begin(), all_.begin() + half);
+        dropped_ += static_cast<std::uint64_t>(half);
+    }
+    all_.push_back(one);
+}
+
+std::vector<policy::write_interval> write_intervals::take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(all_, {});
+}
+
+std::uint64_t write_intervals::dropped() const {
+    const std::lock_guard lock(mutex_);
+    return dropped_;
+}
+
 void observations::push(observation o) {
     const std::lock_guard lock(mutex_);
     if (o.what == observation::kind::ddl) {

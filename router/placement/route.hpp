@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -59,6 +60,14 @@ inline constexpr std::array<std::string_view, 11> pin_reasons{"none",
                                                               "other"};
 inline constexpr std::array<std::string_view, 4> retry_outcomes{
     "recovered", "exhausted", "too_large", "given_up"};
+// How long clients were held: counts by upper edge, in seconds; the last is above all edges.
+inline constexpr std::array hold_edges{
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0};
+struct hold_times {
+    std::array<std::atomic<std::uint64_t>, hold_edges.size() + 1> counts{};
+    std::atomic<std::uint64_t> sum_us{0};
+    void observe(std::chrono::microseconds held) noexcept;
+};
 
 // What the data plane counts for one tool. Relaxed atomics; cumulative.
 struct counters {
@@ -75,6 +84,7 @@ struct counters {
     std::array<std::atomic<std::uint64_t>, retry_outcomes.size()> retries{};
     std::atomic<std::uint64_t> retry_tries{0};
     std::atomic<std::int64_t> last_activity_ms{0};  // policy::time_point of the last transaction
+    hold_times held_for;
 };
 
 // Lever 1 as the control plane wants it now. Relaxed atomics; a session reads it for each
@@ -118,6 +128,22 @@ class observations {
     std::uint64_t ddl_unkept_{0};
 };
 
+// The write transactions that ended since somebody took them, for the prediction of the other home.
+// Bounded: when nobody takes them the oldest half goes, and it is counted.
+class write_intervals {
+  public:
+    explicit write_intervals(std::size_t max = 50'000) : max_(max) {}
+    void push(const policy::write_interval& one);
+    std::vector<policy::write_interval> take();
+    [[nodiscard]] std::uint64_t dropped() const;
+
+  private:
+    std::size_t max_;
+    mutable std::mutex mutex_;
+    std::vector<policy::write_interval> all_;
+    std::uint64_t dropped_{0};
+};
+
 // Everything about one tool that both planes share. Lives as long as the process.
 //
 // The route is behind a short mutex, with a version beside it: a session compares the version at
@@ -133,6 +159,7 @@ struct tool_entry {
     observations seen;
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
     statement_book statements;
+    write_intervals writes;
 
     [[nodiscard]] std::shared_ptr<const route> current() const;
     void swap(std::shared_ptr<const route> next);  // never nullptr

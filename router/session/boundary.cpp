@@ -166,10 +166,14 @@ void session::implementation::leave_gate() {
                     .unknown = unknown_,
                     .errors = errors_,
                     .conflicts_retried = retried_,
+                    .block = block_,
+                    .key = row_key_,
                     .table = table_,
                     .sql = sample_});
     }
-    wrote_ = conflict_ = unknown_ = false;
+    wrote_ = conflict_ = unknown_ = block_ = false;
+    writes_ = 0;
+    row_key_ = 0;
     errors_ = retried_ = 0;
     table_.clear();
     sample_.clear();

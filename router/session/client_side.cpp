@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "router/session/implementation.hpp"
+#include "router/sql/row_key.hpp"
 #include "router/wire/bytes.hpp"
 
 namespace hotlane::session {
@@ -249,6 +250,7 @@ void session::implementation::note_sent(const sql::facts* facts, std::string_vie
     }
     for (const auto& statement : facts->statements) {
         const auto what = statement.what;
+        block_ = block_ || what == sql::kind::begin;
         if (what == sql::kind::begin)
             forecast_ = alone ? forecast::in_block : forecast::unsure;
         else if (ends_block(what) && !statement.chain)
@@ -265,9 +267,47 @@ void session::implementation::note_sent(const sql::facts* facts, std::string_vie
     }
 }
 
+std::uint64_t session::implementation::row_key_of(const sql::statement& statement) {
+    using keyed = sql::statement::keyed;
+    switch (statement.key_from) {
+        case keyed::unknown:
+            return 0;
+        case keyed::literals:
+            return statement.key;
+        case keyed::parameters:
+            return bound_key_;
+        case keyed::new_row: {
+            const auto mine = reinterpret_cast<std::uintptr_t>(this);
+            return sql::row_hash(sql::row_hash_begin ^ mine, std::to_string(++new_rows_));
+        }
+    }
+    return 0;
+}
+
+// Only for the unnamed portal: a named one may be executed much later, and then the row is unknown.
+void session::implementation::note_bound_key(const prepared* statement, std::string_view rest) {
+    bound_key_ = 0;
+    if (statement == nullptr || !statement->facts || statement->facts->statements.size() != 1)
+        return;
+    const auto& one = statement->facts->statements.front();
+    if (one.key_from != sql::statement::keyed::parameters) return;
+    std::uint64_t hash = one.key;
+    for (const auto number : one.key_parameters) {
+        const auto value = wire::bind_value(rest, number);
+        if (!value) return;
+        hash = sql::row_hash(hash, *value);
+    }
+    bound_key_ = hash;
+}
+
 void session::implementation::note_write(const sql::statement& statement, std::string_view sql) {
     if (!writes_data(statement)) return;
     wrote_ = true;
+    row_key_ = row_key_of(statement);
+    if (++writes_ > 1) {
+        block_ = true;
+        row_key_ = 0;
+    }
     table_.assign(statement.table);
     const auto end = std::min<std::size_t>(statement.end, sql.size());
     const auto begin = std::min<std::size_t>(statement.begin, end);

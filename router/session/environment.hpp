@@ -78,6 +78,8 @@ struct ended_transaction {
     bool unknown{false};   // answered 08007
     int errors{0};
     int conflicts_retried{0};  // tries that ended in a conflict and that the client does not see
+    bool block{false};         // BEGIN .. COMMIT, or several writes
+    std::uint64_t key{0};      // of the row that it wrote, hashed; 0: not known, or several
     std::string_view table;    // of the last write statement, where known
     std::string_view sql;      // a sample of it, bounded
 };

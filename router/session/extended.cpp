@@ -164,6 +164,7 @@ void session::implementation::take_bind(const client_frame& frame) {
     consider_retry(frame, statement ? statement->facts.get() : nullptr);
     retry_goes_on(frame, entry);
     set_portal(head->portal, statement);
+    note_bound_key(head->portal.empty() && frame.complete ? statement.get() : nullptr, head->rest);
     if (lent_) {
         const auto name = name_at_link(statement.get(), head->statement);
         if (entry.again) {

@@ -162,6 +162,8 @@ class session::implementation {
     std::shared_ptr<const sql::facts> facts_of(std::string_view sql);
     void note_sent(const sql::facts* facts, std::string_view sql, bool alone);
     void note_write(const sql::statement& statement, std::string_view sql);
+    [[nodiscard]] std::uint64_t row_key_of(const sql::statement& statement);
+    void note_bound_key(const prepared* statement, std::string_view rest);
 
     // ---- extended.cpp ----
     bool take_extended(const client_frame& frame);  // false: the session has ended
@@ -327,6 +329,11 @@ class session::implementation {
     bool wrote_{false}, conflict_{false}, unknown_{false};
     int errors_{0};
     std::string table_, sample_;
+    bool block_{false};           // of several statements
+    int writes_{0};               // statements that may have written
+    std::uint64_t row_key_{0};    // of the row of the only write
+    std::uint64_t bound_key_{0};  // of the row that the unnamed portal would write
+    std::uint64_t new_rows_{0};   // each is a key of its own
 
     // ---- lever 1 ----
     struct retry_state {

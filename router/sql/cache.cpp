@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "router/sql/analysis.hpp"
+#include "router/sql/row_key.hpp"
 #include "router/sql/shape.hpp"
 
 namespace hotlane::sql {
@@ -50,7 +51,9 @@ class bounded_map {
 };
 
 // The facts of a shape, placed where this text has the statement.
-std::shared_ptr<const facts> placed(const facts& of_shape, const std::vector<token>& tokens) {
+std::shared_ptr<const facts> placed(const facts& of_shape,
+                                    std::string_view sql,
+                                    const std::vector<token>& tokens) {
     auto out = std::make_shared<facts>(of_shape);
     std::size_t first = 0;
     std::size_t last = tokens.size();
@@ -60,6 +63,9 @@ std::shared_ptr<const facts> placed(const facts& of_shape, const std::vector<tok
         --last;
     out->statements.front().begin = tokens[first].begin;
     out->statements.front().end = tokens[last - 1].end;
+    // Which row it writes is in its literals, which the shape leaves out.
+    if (out->statements.front().key_from == statement::keyed::literals)
+        find_row_key(sql, tokens, out->statements.front());
     return out;
 }
 
@@ -76,10 +82,12 @@ struct facts_cache::implementation {
         std::string shape = shape_of(sql, tokens);
         if (const auto known = shapes.find(shape)) {
             ++counters.shape_hits;
-            return placed(*known, tokens);
+            return placed(*known, sql, tokens);
         }
         ++counters.misses;
         analysis fresh = analyze_tokens(sql, tokens, std::move(shape));
+        auto& statements = fresh.found.statements;
+        if (fresh.shape_decides) find_row_key(sql, tokens, statements.front());
         auto found = std::make_shared<const facts>(std::move(fresh.found));
         if (fresh.shape_decides && fresh.shape.size() <= bounds.text_bytes_max)
             shapes.insert(fresh.shape, found);

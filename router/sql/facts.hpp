@@ -71,7 +71,12 @@ struct statement {
     bool single_row_write{false};  // UPDATE/DELETE/INSERT VALUES that reads no row but the one it
                                    // changes (no subquery, join, FROM/USING, INSERT..SELECT)
     bool temporary{false};         // creates a temporary object
-    bool takes_advisory_lock{false};  // session-level pg_advisory_lock..., not xact
+    // How the row that is written is known: by literals of the text (`key` is their hash), by
+    // parameters, or because the row is new. Anything else: not known.
+    enum class keyed : std::uint8_t { unknown, literals, parameters, new_row } key_from{};
+    std::uint64_t key{};
+    std::vector<std::uint16_t> key_parameters;  // numbers, from 1
+    bool takes_advisory_lock{false};            // session-level pg_advisory_lock..., not xact
     // Changes the session in a way that cannot be replayed: set_config with computed or several
     // arguments, LOAD. Pin the session to its link.
     bool changes_session{false};

@@ -99,6 +99,19 @@ decoded<bind_message> decode_bind(std::string_view body) {
     return finish(in, std::move(message));
 }
 
+std::optional<std::string_view> bind_value(std::string_view rest, std::uint16_t number) {
+    reader in(rest);
+    for (auto formats = in.i16(); formats > 0 && in.ok(); --formats)
+        in.i16();
+    const auto count = in.i16();
+    if (number == 0 || number > count) return std::nullopt;
+    for (std::uint16_t i = 1; i < number && in.ok(); ++i)
+        read_value(in);
+    const auto value = read_value(in);
+    if (!in.ok()) return std::nullopt;
+    return value;
+}
+
 decoded<target_message> decode_target(std::string_view body) {
     reader in(body);
     const target_message message{.kind = static_cast<char>(in.u8()), .name = in.cstring()};

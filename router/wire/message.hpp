@@ -94,6 +94,8 @@ decoded<std::string_view> decode_query(std::string_view body);
 decoded<parse_message> decode_parse(std::string_view body);
 decoded<bind_head> decode_bind_head(std::string_view body);
 decoded<bind_message> decode_bind(std::string_view body);
+// The raw value of a parameter, from 1, of a Bind's `rest`. Nothing: NULL, or there is none.
+std::optional<std::string_view> bind_value(std::string_view rest, std::uint16_t number);
 decoded<target_message> decode_target(std::string_view body);
 decoded<execute_message> decode_execute(std::string_view body);
 

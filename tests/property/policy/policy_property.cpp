@@ -200,6 +200,49 @@ TEST_CASE("observe and act decide identically up to the first step that touches 
     });
 }
 
+TEST_CASE("no rail is passed whatever happens: caps, freezes, budgets") {
+    rc::prop("any history", [] {
+        settings with = plain(mode::act);
+        with.rails.hold_budget = duration{6'000};
+        with.rails.hold_max = duration{2'000};
+        with.rails.min_stay = duration{20'000};
+        const auto frozen_from = *rc::gen::inRange(0, 200);
+        freeze one;
+        one.begins = t0 + duration{2'000} * frozen_from;
+        one.ends = *one.begins + duration{120'000};
+        with.rails.freezes = {one};
+        driver d{with};
+        d.fleet.tools = 4;
+        duration held{0};
+        for (const happening what : *any_history()) {
+            const auto done = d.commands.size();
+            let_happen(d, what);
+            for (auto i = done; i < d.commands.size(); ++i) {
+                if (d.commands[i].kind != command_kind::start_move) continue;
+                RC_ASSERT(d.now() < *one.begins || d.now() >= *one.ends);
+                RC_ASSERT(held + with.rails.hold_max <= with.rails.hold_budget);
+                held += duration{2'000};
+                d.take(d.policy.move_finished(
+                    move_end::ok, "done", d.fleet, d.now(), duration{2'000}));
+                break;
+            }
+        }
+    });
+}
+
+TEST_CASE("the cap of tools away is never none and never all") {
+    rc::prop("any share", [] {
+        settings with;
+        with.rails.away_share = *rc::gen::inRange(0, 101) / 100.0;
+        with.rails.away_max = *rc::gen::inRange(1, 50);
+        const int tools = *rc::gen::inRange(1, 300);
+        const int cap = away_cap(with, tools);
+        RC_ASSERT(cap >= 1);
+        RC_ASSERT(tools == 1 || cap < tools);
+        RC_ASSERT(cap <= with.rails.away_max);
+    });
+}
+
 TEST_CASE("proof never takes less than ten seconds") {
     rc::prop("any window settings", [] {
         settings with = plain(mode::act);

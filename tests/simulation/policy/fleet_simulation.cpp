@@ -1,6 +1,8 @@
-// Some hundred tools over simulated days: daily cycles, bursts, engines that restart, samplers that
-// are late or blind, restarts of hotlane, moves that take time and sometimes fail. The production
-// policy decides; only time and counters are made up, from a seed.
+// 200 tools over simulated days: daily cycles, bursts, storage that is slow for everybody, engines
+// that restart, samplers that are late or blind, restarts of hotlane, moves that take time and
+// sometimes fail. The production policy decides; only time and counters are made up, from a seed.
+// HOTLANE_SIMULATION_DAYS=30 makes it a month.
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <random>
@@ -28,6 +30,13 @@ constexpr int kinds = 7;
 
 constexpr duration second{1'000};
 constexpr duration hour{3'600'000};
+
+// The storage under all of them is slow: everybody queues, and writes conflict while they wait.
+struct storage_incident {
+    duration from{};
+    duration to{};
+};
+constexpr load in_incident{600, 0.7, 40'000, 0.45};
 
 struct simulated_tool {
     kind what{};
@@ -67,6 +76,10 @@ class fleet {
     }
 
     void run(duration length) {
+        for (duration at = 20 * hour; at < length; at += 30 * hour)
+            incidents_.push_back({at + second * static_cast<int>(between(0, 7'200)), {}});
+        for (auto& one : incidents_)
+            one.to = one.from + second * static_cast<int>(between(600, 2'400));
         for (duration at{0}; at < length; at += with_.window.length) {
             if (chance(1.0 / 4'000)) restart_hotlane();
             for (auto& tool : tools_)
@@ -76,6 +89,7 @@ class fleet {
 
     [[nodiscard]] const std::vector<simulated_tool>& tools() const { return tools_; }
     [[nodiscard]] const settings& with() const { return with_; }
+    [[nodiscard]] const std::vector<storage_incident>& incidents() const { return incidents_; }
     [[nodiscard]] int restarts() const { return restarts_; }
     [[nodiscard]] int failed_moves() const { return failed_moves_; }
 
@@ -85,7 +99,19 @@ class fleet {
         return std::uniform_real_distribution<>(low, high)(random_);
     }
 
+    [[nodiscard]] bool is_incident(duration at) const {
+        return std::any_of(incidents_.begin(), incidents_.end(), [at](const auto& one) {
+            return at >= one.from && at < one.to;
+        });
+    }
+
     load load_of(const simulated_tool& tool, duration at) {
+        const load usual = usual_load_of(tool, at);
+        const bool is_loaded = usual.acquires >= 100;
+        return is_incident(at) && is_loaded ? in_incident : usual;
+    }
+
+    load usual_load_of(const simulated_tool& tool, duration at) {
         // Nobody's day begins with the others'.
         const duration of_day = (at + tool.hot_from / 4) % (24 * hour);
         const bool is_day = of_day >= 8 * hour && of_day < 20 * hour;
@@ -193,6 +219,7 @@ class fleet {
     std::mt19937_64 random_;
     std::vector<simulated_tool> tools_;
     std::deque<time_point> started_;
+    std::vector<storage_incident> incidents_;
     int restarts_{0};
     int failed_moves_{0};
 };
@@ -205,23 +232,45 @@ duration time_to_move_max(const settings& with) {
            300 * second;
 }
 
+// Whoever turns hot around an incident waits until it is known to be load.
+duration incident_delay(const fleet& all, duration hot_from) {
+    for (const auto& one : all.incidents()) {
+        const bool is_near = hot_from + time_to_move_max(all.with()) >= one.from &&
+                             hot_from <= one.to + all.with().rails.incident_hold;
+        if (is_near) return one.to - one.from + 2 * all.with().rails.incident_hold;
+    }
+    return duration{0};
+}
+
+int days_of_simulation() {
+    const char* wanted = std::getenv("HOTLANE_SIMULATION_DAYS");
+    return wanted == nullptr ? 2 : std::max(1, std::atoi(wanted));
+}
+
 }  // namespace
 
 TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
-    const auto seed = GENERATE(7U, 20260702U, 4711U);
+    const auto seed = GENERATE(7U, 20260702U);
     INFO("seed " << seed);
-    fleet all{seed, 140};
-    all.run(3 * 24 * hour);
+    const int days = days_of_simulation();
+    fleet all{seed, 200};
+    all.run(days * 24 * hour);
+    REQUIRE_FALSE(all.incidents().empty());
+    const int incidents = static_cast<int>(all.incidents().size());
     CHECK(all.restarts() > 0);
     CHECK(all.failed_moves() > 0);
 
     std::map<kind, int> moved;
     duration slowest{0};
+    int delayed = 0;
+    std::map<kind, int> kinds_seen;
+    duration slowest_return{0};
     for (const auto& tool : all.tools()) {
         INFO(tool.policy.tool() << " of kind " << static_cast<int>(tool.what) << ", stands at "
                                 << to_string(tool.policy.state().at) << ", moves "
                                 << tool.moves.size());
         moved[tool.what] += tool.moves.empty() ? 0 : 1;
+        kinds_seen[tool.what] += 1;
         for (std::size_t i = 1; i < tool.arrivals.size(); ++i)
             CHECK(tool.arrivals[i] - tool.arrivals[i - 1] >= all.with().rails.min_stay);
         switch (tool.what) {
@@ -229,7 +278,7 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
             case kind::calm:
             case kind::spiky:
                 CHECK(tool.moves.empty());
-                CHECK(tool.flags == 0);
+                CHECK(tool.flags <= 2 * incidents);  // the storage's, never its own
                 break;
             case kind::many_rows:
                 CHECK(tool.moves.empty());
@@ -237,12 +286,15 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
             case kind::busy:
                 CHECK(tool.moves.empty());
                 CHECK(tool.flags >= 1);
-                CHECK(tool.flags <= 4);  // once a day, not once an hour
+                CHECK(tool.flags <= 2 * days + 2 * incidents);  // once a day, not once an hour
                 break;
             case kind::hot_once:
                 REQUIRE_FALSE(tool.moves.empty());
                 CHECK(tool.arrivals.size() == 2);  // out and home, once
                 CHECK(tool.policy.state().home == home_kind::engine);
+                if (tool.arrivals.size() == 2)
+                    slowest_return =
+                        std::max(slowest_return, tool.arrivals[1] - t0 - tool.hot_from - 2 * hour);
                 break;
             case kind::hot:
                 REQUIRE_FALSE(tool.moves.empty());
@@ -252,22 +304,32 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
         }
         if (!tool.moves.empty()) {
             const duration took = tool.moves.front() - t0 - tool.hot_from;
-            slowest = std::max(slowest, took);
+            const duration waits = incident_delay(all, tool.hot_from);
+            delayed += waits > duration{0} ? 1 : 0;
+            if (waits == duration{0}) slowest = std::max(slowest, took);
             CHECK(took >= duration{10'000} + all.with().levers.shard_deadline);
-            CHECK(took <= time_to_move_max(all.with()));
+            CHECK(took <= time_to_move_max(all.with()) + waits);
         }
     }
-    CHECK(moved[kind::hot] == 20);
-    CHECK(moved[kind::hot_once] == 20);
-    WARN("seed " << seed << ": " << all.restarts() << " restarts, " << all.failed_moves()
-                 << " failed moves, slowest first move after " << text_of(slowest) << " of at most "
-                 << text_of(time_to_move_max(all.with())));
+    CHECK(moved[kind::hot] == kinds_seen[kind::hot]);
+    CHECK(moved[kind::hot_once] == kinds_seen[kind::hot_once]);
+    // The busiest window of the look-back is out of sight after a day, then the calm ones count.
+    const auto& back = all.with().come_back;
+    CHECK(slowest_return <= back.lookback + back.lookback / 24 * 2 +
+                                all.with().window.length * back.calm_windows * 3 +
+                                all.with().rails.min_stay);
+    WARN("seed " << seed << ", " << days << " days: " << all.restarts() << " restarts, "
+                 << all.failed_moves() << " failed moves, " << incidents << " incidents, "
+                 << moved[kind::hot] + moved[kind::hot_once] << " hot tools moved, slowest after "
+                 << text_of(slowest) << " of at most " << text_of(time_to_move_max(all.with()))
+                 << " (" << delayed << " near an incident), slowest return after "
+                 << text_of(slowest_return) << ", 0 moves of calm tools");
 }
 
 TEST_CASE("a slow storage hour moves nothing, even where busy lanes are routed") {
     settings with = short_settings();
     with.levers.shard = false;
-    with.diagnose.route_busy_lane = true;
+    with.diagnose.busy_lane = busy_handling::route;
     with.rails.incident_tools = 3;
     std::vector<driver> tools;
     for (int i = 0; i < 30; ++i)

@@ -142,6 +142,25 @@ TEST_CASE("who may not see waits does not see zero waits") {
     CHECK_FALSE(empty->acquires);
 }
 
+TEST_CASE("where pg_wait_sampling is installed its profile counts the waits") {
+    const auto with = [](const std::string& period) {
+        return columns(5) + values({"100", "5", "t", "t", period}) + complete();
+    };
+    const auto profile = columns(1) + values({"42"}) + complete();
+    fake_server server{[&](int n) {
+        if (n % 2 == 1) return profile;
+        return with(n == 0 ? "10ms" : "25");
+    }};
+    auto s = make_postgres_lock_source({"127.0.0.1", server.port(), "u", "d", ""});
+    const auto first = s->read(clock_now, budget);
+    REQUIRE(first);
+    CHECK(first->handoffs == 42U);
+    CHECK(first->wait_us == 420'000U);
+    const auto second = s->read(clock_now, budget);
+    REQUIRE(second);
+    CHECK(second->wait_us == 1'050'000U);
+}
+
 TEST_CASE("a real PostgreSQL's row lock waits are seen") {
     const own_postgres server;
     if (!server.up()) {

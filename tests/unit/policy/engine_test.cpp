@@ -93,7 +93,7 @@ TEST_CASE("a busy lane is reported once and not moved") {
     CHECK(d.moves_started() == 0);
 
     settings with = short_settings();
-    with.diagnose.route_busy_lane = true;
+    with.diagnose.busy_lane = busy_handling::route;
     driver routed{with};
     routed.run(busy, 5);
     CHECK(routed.at() == stage::moving_out);

@@ -71,7 +71,8 @@ TEST_CASE("hot_row_2 is flagged by its aborts while its lane looks calm") {
     const auto decisions = result.decisions();
     for (const measure& one : decisions.front().measures) {
         INFO(one.name);
-        CHECK(one.passed == (one.name == "abort rate" || one.name == "hot windows"));
+        CHECK(one.passed == (one.name == "abort rate" || one.name == "conflict rate" ||
+                             one.name == "hot windows"));
     }
 }
 
@@ -111,6 +112,8 @@ TEST_CASE("shard16 does not flap") {
         // By its lane alone, which swings from 0.2 to 0.8, it is calm and stays so.
         options.with.detect.abort_rate_enter = 1.0;
         options.with.detect.abort_rate_leave = 1.0;
+        options.with.detect.conflict_rate_enter = 1.0;
+        options.with.detect.conflict_rate_leave = 1.0;
         CHECK(replay(rows, options).decisions().empty());
     }
 }

@@ -67,6 +67,51 @@ std::vector<walk> walks() {
     using k = event_kind;
     using s = stage;
     std::vector<walk> rows{
+        {s::on_postgres,
+         k::window,
+         "arrival_checked",
+         s::on_postgres,
+         [](situation& x) {
+             x.state.check_due = true;
+             x.state.home_since = t0;
+             x.seen.here = home_figures{};
+         }},
+        {s::watching,
+         k::window,
+         "foresight_checked",
+         s::watching,
+         [](situation& x) {
+             x.state.check_due = true;
+             x.state.home_since = t0;
+             x.state.foreseen = lane_rates{0.1, 100, 0.0};
+         }},
+        {s::flagged,
+         k::window,
+         "advise_retry",
+         s::flagged,
+         all(hot_row_seen, [](situation& x) { x.with.levers.retry_first = true; })},
+        {s::flagged,
+         k::window,
+         "advise_shard",
+         s::sharding,
+         all(hot_row_seen,
+             [](situation& x) {
+                 x.with.levers.retry_first = true;
+                 x.state.hot_since = now - x.with.levers.retry_deadline;
+             })},
+        {s::flagged,
+         k::window,
+         "route",
+         s::moving_out,
+         all(hot_row_seen,
+             [](situation& x) {
+                 x.with.levers.order = {lever::route, lever::shard};
+             })},
+        {s::flagged,
+         k::window,
+         "diagnose",
+         s::flagged,
+         all(busy_seen, [](situation& x) { x.with.diagnose.busy_lane = busy_handling::ignore; })},
         {s::watching, k::window, "watch", s::watching, nothing},
         {s::watching, k::window, "watch", s::watching, calm_seen},
         {s::watching, k::window, "flag", s::flagged, hot_row_seen},
@@ -94,7 +139,7 @@ std::vector<walk> walks() {
          k::window,
          "route",
          s::moving_out,
-         all(busy_seen, [](situation& x) { x.with.diagnose.route_busy_lane = true; })},
+         all(busy_seen, [](situation& x) { x.with.diagnose.busy_lane = busy_handling::route; })},
         {s::flagged, k::window, "undiagnosed", s::flagged, undiagnosed},
         {s::flagged,
          k::window,
@@ -358,6 +403,93 @@ TEST_CASE("rails bind the policy, safety binds everybody") {
     CHECK(rail(mover::policy) == "pin");
     CHECK(rail(mover::operator_order).empty());
     s.state.pinned->until = now;
+    CHECK(rail(mover::policy).empty());
+}
+
+TEST_CASE("a share of tools never rounds to none, nor to all") {
+    settings with;
+    const auto cap = [&](double share, int tools) {
+        with.rails.away_share = share;
+        return away_cap(with, tools);
+    };
+    CHECK(cap(0.0, 10) == 1);
+    CHECK(cap(0.01, 10) == 1);
+    CHECK(cap(0.5, 10) == 5);
+    CHECK(cap(1.0, 10) == 9);
+    CHECK(cap(1.0, 2) == 1);
+    CHECK(cap(1.0, 1) == 1);
+    with.rails.away_max = 3;
+    CHECK(cap(0.5, 200) == 3);
+
+    situation s;
+    s.fleet.tools = 4;
+    s.fleet.tools_away = 2;
+    const auto rail = [&](home_kind to, mover by) {
+        const context at{s.with, s.state, s.what, s.seen, s.fleet, now};
+        return why_blocked(at, to, by).rail;
+    };
+    CHECK(rail(home_kind::postgres, mover::policy) == "away");
+    CHECK(rail(home_kind::postgres, mover::operator_order).empty());
+    CHECK(rail(home_kind::engine, mover::policy).empty());
+    s.fleet.tools_away = 1;
+    CHECK(rail(home_kind::postgres, mover::policy).empty());
+}
+
+TEST_CASE("the calendar freezes hours, over midnight too, and stretches of time") {
+    constexpr time_point monday{duration{1'700'438'400'000}};  // 2023-11-20 00:00 UTC
+    REQUIRE(text_of(monday) == "2023-11-20 00:00:00Z");
+    constexpr duration hour{3'600'000};
+    freeze nights{.days = 0b0000001, .from = 22 * hour, .to = 6 * hour};
+    const auto until = [&](time_point at) { return frozen_until({nights}, at); };
+    CHECK_FALSE(until(monday + 22 * hour - duration{1}));
+    CHECK(until(monday + 22 * hour) == monday + 30 * hour);
+    CHECK(until(monday + 30 * hour - duration{1}) == monday + 30 * hour);
+    CHECK_FALSE(until(monday + 30 * hour));
+    CHECK_FALSE(until(monday + 46 * hour));  // Tuesday night is not in it
+    CHECK_FALSE(until(monday + 2 * hour));   // nor is the end of Sunday's
+
+    freeze sale{.begins = monday, .ends = monday + 5 * hour, .reason = "sale"};
+    CHECK(frozen_until({nights, sale}, monday) == monday + 5 * hour);
+    CHECK_FALSE(frozen_until({sale}, monday + 5 * hour));
+
+    situation s;
+    s.with.rails.freezes = {sale};
+    const context at{s.with, s.state, s.what, s.seen, s.fleet, monday};
+    CHECK(why_blocked(at, home_kind::postgres, mover::policy).rail == "freeze");
+    CHECK(why_blocked(at, home_kind::engine, mover::policy).rail == "freeze");
+    CHECK(why_blocked(at, home_kind::postgres, mover::operator_order).rail.empty());
+}
+
+TEST_CASE("a day's budget of pauses is spent by moves and comes back after a day") {
+    driver d{short_settings()};
+    settings with = short_settings();
+    with.rails.hold_budget = duration{5'000};
+    d.policy.set_settings(with);
+    const auto rail = [&] {
+        const event what;
+        const evidence seen;
+        const context at{with, d.policy.state(), what, seen, d.fleet, d.now()};
+        return why_blocked(at, home_kind::postgres, mover::policy).rail;
+    };
+    CHECK(rail().empty());
+    d.take(d.policy.order(home_kind::postgres, "ann", d.fleet, d.now()));
+    d.take(d.policy.move_finished(move_end::failed, "drain", d.fleet, d.now(), duration{3'001}));
+    d.wait(with.rails.cooldown);
+    CHECK(rail() == "hold_budget");
+    d.wait(duration{86'400'000});
+    CHECK(rail().empty());
+}
+
+TEST_CASE("a pin of the configuration binds as an operator's does, and ends") {
+    situation s;
+    s.with.pinned = pin{home_kind::engine, now + duration{1}, "the configuration", "audit"};
+    const auto rail = [&](mover by) {
+        const context at{s.with, s.state, s.what, s.seen, s.fleet, now};
+        return why_blocked(at, home_kind::postgres, by).rail;
+    };
+    CHECK(rail(mover::policy) == "pin");
+    CHECK(rail(mover::operator_order) == "pin");
+    s.with.pinned->until = now;
     CHECK(rail(mover::policy).empty());
 }
 

@@ -69,8 +69,8 @@ TEST_CASE("one window is judged by two ways in, with hysteresis") {
     for (const row& one : rows) {
         INFO(one.handoff << " " << one.wait_us << " " << one.abort);
         const window w = good(one.handoff, one.wait_us, one.abort);
-        CHECK(judge(w, thresholds_of(with, level::enter, latency), level::enter) == one.enter);
-        CHECK(judge(w, thresholds_of(with, level::leave, latency), level::leave) == one.leave);
+        CHECK(judge(w, thresholds_of(with, level::enter, latency)) == one.enter);
+        CHECK(judge(w, thresholds_of(with, level::leave, latency)) == one.leave);
     }
 }
 
@@ -78,8 +78,7 @@ TEST_CASE("mean wait is measured against an uncontended commit unless it is fixe
     settings with;
     const window w = good(0.6, 16'000, 0.0);
     const auto at = [&](int ms) {
-        return judge(
-            w, thresholds_of(with, level::enter, std::chrono::milliseconds(ms)), level::enter);
+        return judge(w, thresholds_of(with, level::enter, std::chrono::milliseconds(ms)));
     };
     CHECK(at(5) == verdict::hot);
     CHECK(at(30) == verdict::calm);  // a slow storage day is not contention
@@ -91,7 +90,7 @@ TEST_CASE("an engine that does not count commits is judged by its lane") {
     const settings with;
     window w = good(0.6, 16'000, 0.0);
     w.commits.reset();
-    CHECK(judge(w, thresholds_of(with, level::enter, latency), level::enter) == verdict::hot);
+    CHECK(judge(w, thresholds_of(with, level::enter, latency)) == verdict::hot);
 }
 
 TEST_CASE("proof needs k of n, the pooled rates, and ten seconds of agreeing windows") {
@@ -127,10 +126,10 @@ TEST_CASE("enough hot windows are no proof while all of them together are calm")
     REQUIRE(prove(all, with, level::enter, latency, time_point{}, all.back().to).standing ==
             verdict::hot);
     for (window& w : all) {
-        if (judge(w, thresholds_of(with, level::enter, latency), level::enter) != verdict::calm)
-            continue;
+        if (judge(w, thresholds_of(with, level::enter, latency)) != verdict::calm) continue;
         w.acquires *= 100;  // nearly all of the load ran in the two calm windows
         *w.commits *= 100;
+        w.seen_writes *= 100;
     }
     const proof made = prove(all, with, level::enter, latency, time_point{}, all.back().to);
     CHECK(made.hot == 5);
@@ -171,7 +170,8 @@ TEST_CASE("the diagnosis comes from the conflicts that were seen") {
         {"hhhhh", 0.0, 0.0, diagnosis::unknown},
         {"bbbbb", 1.0, 0.0, diagnosis::busy_lane},
         {"bbbbb", 1.0, 0.09, diagnosis::busy_lane},
-        {"ccccc", 1.0, 0.8, diagnosis::none},  // not hot: nothing to diagnose
+        {"ccccc", 1.0, 0.8, diagnosis::hot_row},  // hot by its conflicts alone
+        {"ccccc", 1.0, 0.2, diagnosis::none},     // not hot: nothing to diagnose
     };
     for (const row& one : rows) {
         auto all = series(one.shape);
