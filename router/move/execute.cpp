@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "router/move/first_sight.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
 
@@ -152,6 +153,7 @@ bool recover_tool(context& with) {
             if (r.tool == with.tool.name && (!latest || latest->id < r.id)) latest = &r;
         s = resolve(with, latest);
     }
+    if (s.known && s.where == policy::home_kind::engine) note_first_sight(with);
     set_route(with, s);
     if (s.known && with.tool.gate.held()) with.tool.gate.release();
     return s.known;

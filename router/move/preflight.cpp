@@ -136,8 +136,13 @@ sql::schema_definition known_ddl(preflight& f) {
         return {};
     }
     f.found.ddl_statements = seen->size();
+    const auto declared = sql::read_ddl(statements);
     statements.insert(statements.end(), seen->begin(), seen->end());
-    return sql::read_ddl(statements);
+    auto all = sql::read_ddl(statements);
+    for (auto& t : all.tables)  // the operator's file is no guess
+        for (const auto& d : declared.tables)
+            if (d.name == t.name) t.if_not_exists = false;
+    return all;
 }
 
 bool note_bad_value(preflight& f, refusal bad) {

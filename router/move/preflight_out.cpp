@@ -5,6 +5,7 @@
 
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
+#include "router/move/first_sight.hpp"
 #include "router/move/names.hpp"
 #include "router/move/postgres_home.hpp"
 #include "router/move/preflight.hpp"
@@ -65,8 +66,11 @@ bool read_tables(preflight& f) {
                  "hides is not known",
                  "mend the state file or its disk; if it stays, restart and give the DDL as "
                  "`schema:`");
-    auto view = read_engine_schema(
-        *catalog, *relationships, known_ddl(f), f.with.tool.settings.no_hidden_constraints);
+    auto view = read_engine_schema(*catalog,
+                                   *relationships,
+                                   known_ddl(f),
+                                   f.with.tool.settings.no_hidden_constraints,
+                                   read_first_sight(f.with.around.store, f.with.tool.name));
     for (auto& r : view.refusals)
         f.found.refusals.push_back(std::move(r));
     plan& p = f.found.made;

@@ -4,6 +4,8 @@
 // declared that nothing is hidden.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,11 +21,15 @@ struct schema_view {
     std::vector<std::string> notes;
 };
 
-// The tool's tables as the engine has them.
+// Names, in lower case, of tables that are older than the DDL that was seen; nullopt: any may be.
+using older_tables = std::optional<std::set<std::string>>;
+
+// The tool's tables as the engine has them. `older`: first_sight.hpp.
 schema_view read_engine_schema(const engine_catalog& catalog,
                                const std::vector<relationship>& relationships,
                                const sql::schema_definition& ddl,
-                               bool no_hidden_constraints);
+                               bool no_hidden_constraints,
+                               const older_tables& older = std::set<std::string>{});
 
 // Takes what only DDL knows (declared types, AUTOINCREMENT, checks as written) into tables that
 // were read from PostgreSQL's catalog, where the DDL fits.

@@ -116,6 +116,16 @@ bool concerns_tables(const std::string& statement) {
            head.find("type") != std::string::npos || head.find("domain") != std::string::npos;
 }
 
+refusal text_proves_nothing(const std::string& name) {
+    return {
+        "no_schema",
+        fmt::format("table \"{}\" was there before hotlane recorded the tool's DDL: CREATE TABLE "
+                    "IF NOT EXISTS may have changed nothing, and the engine's catalog does not "
+                    "show CHECK and UNIQUE constraints",
+                    name),
+        "give the tool's DDL as `schema:`, or declare `no_hidden_constraints: true`"};
+}
+
 void read_columns(const std::vector<catalog_column>& columns,
                   const std::string& name,
                   table& t,
@@ -198,7 +208,8 @@ std::vector<refusal> check_names(const table& t) {
 schema_view read_engine_schema(const engine_catalog& catalog,
                                const std::vector<relationship>& relationships,
                                const sql::schema_definition& ddl,
-                               bool no_hidden_constraints) {
+                               bool no_hidden_constraints,
+                               const older_tables& older) {
     schema_view out;
     for (const auto& [name, columns] : catalog) {
         if (is_own_name(name)) continue;
@@ -206,7 +217,10 @@ schema_view read_engine_schema(const engine_catalog& catalog,
         t.name = name;
         read_columns(columns, name, t, out);
         const auto* seen = find_definition(ddl, name);
-        if (seen && same_columns(t, *seen)) {
+        if (seen && seen->if_not_exists && !no_hidden_constraints &&
+            (!older || older->count(lower(name)) != 0)) {
+            out.refusals.push_back(text_proves_nothing(name));
+        } else if (seen && same_columns(t, *seen)) {
             take_definition(t, *seen);
             check_meaning(t, *seen, out);
             for (const auto& what : seen->not_understood)

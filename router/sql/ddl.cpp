@@ -1,6 +1,7 @@
 // What a list of DDL statements amounts to, in order.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "router/sql/ddl_change.hpp"
 
@@ -82,6 +83,7 @@ class follower {
             // Refused by the home, or seen twice.
             return table->if_not_exists || same_columns(*known, *table);
         }
+        if (gone_.count(table->name) != 0) table->if_not_exists = false;  // it surely made it
         out_.tables.push_back(std::move(*table));
         return true;
     }
@@ -167,6 +169,7 @@ class follower {
             std::erase_if(indexes_, [&](const index& i) { return i.table == name; });
             drop_references(out_, name);
             settle(name);
+            gone_.insert(name);
         } while (at.skip(lexeme::comma));
         if (at.is_any({"cascade", "restrict"})) at.next();
         return at.at_end();
@@ -174,6 +177,7 @@ class follower {
 
     schema_definition out_;
     std::vector<doubt> doubts_;
+    std::set<std::string> gone_;  // dropped at some time
     std::vector<index> indexes_;
 };
 

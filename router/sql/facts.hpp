@@ -156,7 +156,7 @@ struct column_definition {
 };
 struct table_definition {
     std::string name;
-    bool if_not_exists{false};
+    bool if_not_exists{false};  // and not dropped before: the table may be older than the text
     bool temporary{false};
     std::vector<column_definition> columns;
     std::vector<std::string> primary_key;           // of a table constraint

@@ -140,3 +140,16 @@ def test_a_constraint_that_comes_while_the_move_begins_is_not_lost(clean):
         moved(clean, "postgres")
     with clean.hotlane.connect("shop") as c, pytest.raises(psycopg.errors.UniqueViolation):
         c.execute("INSERT INTO w VALUES (2, 1)")
+
+
+def test_what_was_there_before_hotlane_is_not_taken_at_a_text_that_changed_nothing():
+    with Bench(["shop"]) as b:
+        b.engine.execute("shop", "CREATE TABLE w (id INTEGER PRIMARY KEY, n INTEGER, CHECK (n > 0))")
+        b.hotlane.start()
+        wait_until(lambda: b.hotlane.where("shop")["served"], 30, "shop is served")
+        make(b, "CREATE TABLE IF NOT EXISTS w (id INTEGER PRIMARY KEY, n INTEGER)",
+             "CREATE TABLE IF NOT EXISTS later (id INTEGER PRIMARY KEY)")
+        said = refused(b)
+        assert '"w"' in said and "schema:" in said and '"later"' not in said
+        make(b, "DROP TABLE w", "CREATE TABLE IF NOT EXISTS w (id INTEGER PRIMARY KEY, n INTEGER)")
+        moved(b, "postgres")

@@ -50,6 +50,23 @@ TEST_CASE("what the catalog hides is never assumed absent") {
     CHECK(has(read_engine_schema(catalog, {}, ddl, false), "unsupported_object"));
 }
 
+TEST_CASE("a text that may have changed nothing proves nothing about an older table") {
+    const auto catalog = catalog_of("T", {{"id", "integer", false, true, true, {}}});
+    const auto maybe = sql::read_ddl({"CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)"});
+    const older_tables none = std::set<std::string>{};
+    const older_tables there = std::set<std::string>{"t"};
+    CHECK(read_engine_schema(catalog, {}, maybe, false, none).refusals.empty());
+    CHECK(has(read_engine_schema(catalog, {}, maybe, false, there), "no_schema"));
+    CHECK(has(read_engine_schema(catalog, {}, maybe, false, std::nullopt), "no_schema"));
+    CHECK(read_engine_schema(catalog, {}, maybe, true, there).refusals.empty());
+    // It was dropped before, or made without a condition: then the text made it.
+    const auto surely = sql::read_ddl(
+        {"DROP TABLE IF EXISTS t", "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)"});
+    CHECK(read_engine_schema(catalog, {}, surely, false, there).refusals.empty());
+    const auto made = sql::read_ddl({"CREATE TABLE t (id INTEGER PRIMARY KEY)"});
+    CHECK(read_engine_schema(catalog, {}, made, false, there).refusals.empty());
+}
+
 TEST_CASE("what each home understands in its own way is refused") {
     const auto catalog = catalog_of("t", {{"n", "text", false, false, false, {}}});
     const auto refused = [&](const std::string& create) {
