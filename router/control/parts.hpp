@@ -46,8 +46,10 @@ struct world {
     std::function<move::report(const move::request&, move::surroundings&)> run;
     std::function<bool(placement::tool_entry&, move::surroundings&)> recover;
     std::function<move::cleaned(const placement::move_record&, move::surroundings&)> clean;
+    // Where the homes say that a tool lives; changes nothing. Needed in a fleet only.
+    std::function<move::sight(placement::tool_entry&, move::surroundings&)> see{};
     // Sessions of a tool that wait for clients look at the route again (data plane; may be empty).
-    std::function<void(const std::string& tool)> poke;
+    std::function<void(const std::string& tool)> poke{};
 };
 
 world real_world();  // move::run and its kin
@@ -60,6 +62,10 @@ struct context {
     std::function<policy::time_point()> now;
     event_log log;
     world act;
+    // In a fleet: what a move asks of the others, and whether this sidecar decides. Alone: nothing.
+    move::fleet* others{nullptr};
+    std::function<bool()> decides{};
+    [[nodiscard]] bool may_decide() const { return !decides || decides(); }
 };
 
 }  // namespace hotlane::control

@@ -91,6 +91,7 @@ struct tool_entry {
     config::tool settings;
     placement::gate gate;
     counters counted;
+    counters elsewhere;  // what the other sidecars of a fleet counted, at the one that leads
     observations seen;
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
 
