@@ -63,6 +63,7 @@ void controller::start_fleet() {
     placer_.on_tried = [this](placement::tool_entry& entry, bool placed) {
         coordinator_->looked(entry, placed);
     };
+    placer_.moving = [this](const std::string& tool) { return mover_.busy(tool); };
     coordinator::hooks with;
     with.elected = [this] { placer_.look_again(); };
     with.looked = [this] { return placer_.tried_all(); };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "router/control/reload.hpp"
+#include "router/control/reports.hpp"
 
 namespace hotlane::control {
 
@@ -87,10 +88,14 @@ void coordinator::turn(bool announced) {
     if (store_.reachable()) {
         if (now >= beat_at_ || now >= report_at_) beat();
         if (announced || news_due_) follow_news();
-        if (state_ != lead_state::following && store_.leads_as() == 0) change(lead_event::deposed);
+        if (store_.reachable()) change(lead_event::store_back);
+        const bool led = state_ == lead_state::settling || state_ == lead_state::leading;
+        if (led && store_.leads_as() == 0) change(lead_event::deposed);
     }
     look_for_drained();
     send_acks();
+    if (state_ == lead_state::settling && (!hooks_.looked || hooks_.looked()))
+        change(lead_event::settled);
     if (now >= lead_at_) {
         lead_at_ = now + with_.report_every;
         if (leads()) lead_on();
@@ -116,9 +121,9 @@ void coordinator::reach() {
     tries_ = 0;
     ++statements_;
     with_.who.policy_hash = policy_now();
-    if (const auto joined = store_.join(with_.who); !joined) return;
+    static_cast<void>(store_.join(with_.who));  // the first renewal tells whether it was done
     news_due_ = true;
-    beat_at_ = steady::now();
+    beat_at_ = {};
     change(lead_event::store_back);
 }
 
@@ -130,8 +135,8 @@ void coordinator::beat() {
     if (reports && !leads()) seen = report();
     if (seen.is_null() && sent < beat_at_) return;
     const auto third = with_.who.lease / 3;
-    beat_at_ =
-        sent + third - third / 10 + spread(with_.who.id + std::to_string(statements_), third / 10);
+    beat_at_ = sent + third - third / 10 +
+               spread(with_.who.id + std::to_string(statements_.load()), third / 10);
     with_.who.clock = in_.now();
     with_.who.policy_hash = policy_now();
     ++statements_;
@@ -190,6 +195,11 @@ void coordinator::change(lead_event what) {
         if (hooks_.elected) hooks_.elected();
     }
     if (after == lead_state::leading && hooks_.leading) hooks_.leading();
+    if (after != lead_state::following) return;
+    // What was counted while this one led was its own; the next leader is told of what comes.
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, tool] : tools_)
+        if (tool.entry) tool.told = read_counters(tool.entry->counted);
 }
 
 void coordinator::follow_news() {
@@ -234,7 +244,9 @@ void coordinator::send_acks() {
     }
     for (const auto& hold : due) {
         ++statements_;
-        if (store_.ack(hold, with_.who.id)) continue;
+        // What passed here belongs to the schema that is moved: the leader reads it next.
+        const bool told = leads() || keep_ddl(hold.tool);
+        if (told && store_.ack(hold, with_.who.id)) continue;
         const std::lock_guard lock(mutex_);
         auto& tool = at(hold.tool);
         tool.ack_due = tool.follows.held() && tool.follows.move() == hold.move;

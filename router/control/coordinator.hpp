@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -97,7 +98,9 @@ class coordinator final : public move::fleet {
         steady::time_point look_at{};
         steady::time_point confirmed{};  // a marker or the store said so
         std::uint64_t links_seen{0};
-        std::array<std::uint64_t, 6> told{};  // counters in the last report
+        std::array<std::uint64_t, 6> told{};       // counters in the last report
+        std::deque<std::string> ddl;               // seen here, not in the store yet
+        std::vector<placement::observation> seen;  // for the next report
     };
 
     void work(const std::stop_token& stop);
@@ -115,7 +118,9 @@ class coordinator final : public move::fleet {
     void merge_reports();
     [[nodiscard]] std::string policy_now();
     [[nodiscard]] nlohmann::json report();
-    void tell(known& tool, nlohmann::json& tools, std::vector<placement::observation>& ddl);
+    void take(known& tool);
+    bool keep_ddl(const std::string& tool);
+    void keep_all_ddl();
     void confirm_one(known& tool, bool told, steady::time_point now);
     void confirm();
     void look(const std::stop_token& stop);

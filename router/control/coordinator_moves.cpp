@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "router/control/coordinator.hpp"
+#include "router/control/reports.hpp"
 
 namespace hotlane::control {
 
@@ -145,8 +146,6 @@ void coordinator::finish_holds() {
 }
 
 void coordinator::lead_on() {
-    if (state_ == lead_state::settling && (!hooks_.looked || hooks_.looked()))
-        change(placement::lead_event::settled);
     ++statements_;
     if (auto seen = store_.sidecars()) {
         std::vector<std::string> gone;

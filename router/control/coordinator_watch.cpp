@@ -1,12 +1,11 @@
 // Looking at homes: on doubt, and while the store is away; and what this sidecar saw, for the
 // leader.
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "router/control/coordinator.hpp"
-#include "router/control/json.hpp"
+#include "router/control/repeats.hpp"
 #include "router/control/reports.hpp"
 
 namespace hotlane::control {
@@ -14,6 +13,12 @@ namespace hotlane::control {
 using placement::follow_event;
 using placement::follow_state;
 using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t ddl_waiting_max = 10'000;  // of one tool, while the store is away
+
+}  // namespace
 
 void coordinator::doubt(const std::string& tool) {
     const std::lock_guard lock(mutex_);
@@ -107,41 +112,74 @@ void coordinator::look_at(const std::string& tool) {
 
 // ---- reports
 
-nlohmann::json coordinator::report() {
-    nlohmann::json out = nlohmann::json::object();
-    std::map<placement::tool_entry*, std::vector<placement::observation>> ddl;
+// What was seen since the last time. DDL is the tool's schema and goes a way of its own.
+void coordinator::take(known& tool) {
+    for (auto& one : tool.entry->seen.take()) {
+        if (one.what == placement::observation::kind::ddl) {
+            if (tool.ddl.size() < ddl_waiting_max) tool.ddl.push_back(std::move(one.sql));
+        } else if (tool.seen.size() < with_.observations_max) {
+            tool.seen.push_back(std::move(one));
+        }
+    }
+}
+
+// False: the store did not take it; it waits here, and the schema counts as not known whole.
+bool coordinator::keep_ddl(const std::string& tool) {
+    std::deque<std::string> waiting;
+    placement::tool_entry* entry = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        auto& mine = at(tool);
+        entry = mine.entry;
+        if (entry != nullptr) take(mine);
+        waiting.swap(mine.ddl);
+    }
+    if (waiting.empty()) return true;
+    ++statements_;
+    auto kept = store_.ddl(tool);  // every pod makes the same tables when it starts
+    while (kept && !waiting.empty()) {
+        if (!repeats(*kept, waiting.front())) {
+            ++statements_;
+            if (!store_.add_ddl(tool, waiting.front())) break;
+            kept->push_back(waiting.front());
+        }
+        waiting.pop_front();
+        entry->seen.ddl_kept();
+    }
+    if (waiting.empty()) return true;
+    const std::lock_guard lock(mutex_);
+    auto& mine = at(tool);
+    mine.ddl.insert(mine.ddl.begin(), waiting.begin(), waiting.end());
+    return false;
+}
+
+void coordinator::keep_all_ddl() {
+    std::vector<std::string> names;
     {
         const std::lock_guard lock(mutex_);
         for (auto& [name, tool] : tools_) {
-            if (tool.entry) tell(tool, out, ddl[tool.entry]);
+            if (tool.entry) take(tool);
+            if (!tool.ddl.empty()) names.push_back(name);
         }
     }
-    // DDL is the tool's schema: it is kept in order, and what the store did not take waits here.
-    for (auto& [entry, list] : ddl) {
-        bool kept = true;
-        for (auto& seen : list) {
-            ++statements_;
-            kept = kept && store_.add_ddl(entry->name, seen.sql).has_value();
-            if (!kept) entry->seen.push(std::move(seen));
-        }
-    }
-    return out.empty() ? nlohmann::json() : out;
+    for (const auto& name : names)
+        static_cast<void>(keep_ddl(name));
 }
 
-void coordinator::tell(known& tool,
-                       nlohmann::json& tools,
-                       std::vector<placement::observation>& ddl) {
-    const auto now = read_counters(tool.entry->counted);
-    auto seen = tool.entry->seen.take();
-    const auto is_ddl = [](const auto& one) {
-        return one.what == placement::observation::kind::ddl;
-    };
-    std::copy_if(seen.begin(), seen.end(), std::back_inserter(ddl), is_ddl);
-    std::erase_if(seen, is_ddl);
-    auto said = make_report(tool.told, now, std::move(seen), with_.observations_max);
-    tool.told = now;
-    if (tool.follows.held()) said["held"] = tool.follows.move();
-    if (!said.is_null()) tools[tool.entry->name] = std::move(said);
+nlohmann::json coordinator::report() {
+    keep_all_ddl();
+    nlohmann::json out = nlohmann::json::object();
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, tool] : tools_) {
+        if (!tool.entry) continue;
+        const auto now = read_counters(tool.entry->counted);
+        auto said =
+            make_report(tool.told, now, std::exchange(tool.seen, {}), with_.observations_max);
+        tool.told = now;
+        if (tool.follows.held()) said["held"] = tool.follows.move();
+        if (!said.is_null()) out[name] = std::move(said);
+    }
+    return out.empty() ? nlohmann::json() : out;
 }
 
 // ---- views

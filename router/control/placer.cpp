@@ -123,6 +123,7 @@ placer::steady::duration placer::pause_after(const std::string& tool, int tries)
 bool placer::try_one(const std::string& tool, int tries) {
     const auto entry = in_.tools.find(tool);
     if (!entry) return true;
+    if (moving && moving(tool)) return false;
     const auto model = in_.model.get();
     move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_, in_.others};
     const bool placed = in_.act.recover(*entry, around);

@@ -35,6 +35,9 @@ class placer {
     // be held for another reason too. Set before start().
     std::function<void(placement::tool_entry&, bool placed)> on_tried;
 
+    // A move of the tool runs here: it knows better where the tool lives. Set before start().
+    std::function<bool(const std::string& tool)> moving;
+
     void start();  // queues every tool of the table
     void stop();
 

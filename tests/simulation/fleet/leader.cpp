@@ -59,6 +59,7 @@ void world::settle(sidecar& s) {
 void world::again(sidecar& s, std::shared_ptr<job> j, bool own_record) {
     if (!leads(s)) return done(s, j->tool);
     if (own_record) return resolve(s, j, true);
+    j->own = false;
     auto found = std::make_shared<bool>(false);
     ask_store(
         s,

@@ -49,7 +49,8 @@ bool world::cut(int from, int to) const {
 
 ms world::delay() {
     if (healing_) return between(1, 10);
-    return random_() % 400 == 0 ? between(200, 3 * reply_ms) : between(1, 30);  // some come very late
+    const bool very_late = random_() % 400 == 0;
+    return very_late ? between(200, 3 * reply_ms) : between(1, 30);
 }
 
 void world::fail(const std::string& what) {
