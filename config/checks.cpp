@@ -42,6 +42,7 @@ class checker {
         if (std::any_of(read_errors_.begin(), read_errors_.end(), whole_file)) return;
         listeners();
         limits();
+        state();
         for (const auto& [name, s] : m_.policies)
             policy("policies." + name, s);
         groups();
@@ -128,6 +129,28 @@ class checker {
             if (m_.metrics_listen && name(l) == print_endpoint(*m_.metrics_listen)) {
                 error("metrics.listen", "is listened on for clients too");
             }
+        }
+    }
+
+    void state() {
+        if (!m_.shared_state) return;
+        const auto& f = *m_.shared_state;
+        if (work_.origins.contains("state.file")) {
+            error("state.file",
+                  "stands beside state.postgres, and the state is in one place",
+                  "keep postgres for a fleet, file for one hotlane");
+        }
+        // postgresql://user:secret@host, or password=secret
+        const auto at = f.dsn.find('@');
+        const auto user = f.dsn.find("://");
+        const bool in_url =
+            at != f.dsn.npos && user != f.dsn.npos && f.dsn.find(':', user + 3) < at;
+        if (in_url || f.dsn.find("password") != f.dsn.npos) {
+            error("state.postgres", "holds a password", "name it: password: {file: PATH}");
+        }
+        if (f.statement_timeout * 3 > f.lease) {
+            error("state.statement_timeout",
+                  "is more than a third of the lease; one slow reply would cost it");
         }
     }
 

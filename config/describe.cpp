@@ -19,6 +19,19 @@ void describe_listener(archive& a, listener& l) {
     }
 }
 
+void describe_state(archive& a, model& m) {
+    if (a.reading() || !m.shared_state) a.text("file", m.state_file, text_rule::near_path);
+    if (a.reading() ? !a.has("postgres") : !m.shared_state) return;
+    if (!m.shared_state) m.shared_state.emplace();
+    auto& f = *m.shared_state;
+    a.text("postgres", f.dsn, text_rule::any);
+    a.secret("password", f.password);
+    if (a.reading() || !f.name.empty()) a.text("name", f.name, text_rule::name);
+    a.duration("connect_timeout", f.connect_timeout, {seconds{2}, seconds{60}});
+    a.duration("statement_timeout", f.statement_timeout, {milliseconds{100}, seconds{60}});
+    a.duration("lease", f.lease, {seconds{3}, hours{1}});
+}
+
 void describe_limits(archive& a, limits& l) {
     a.integer("client_connections", l.client_connections, 1, many);
     a.integer("clients_before_login", l.clients_before_login, 1, many);
@@ -136,7 +149,7 @@ void describe_process(archive& a, model& m) {
         a.required("listen");
         a.address("listen", at, true);
     });
-    a.section("state", [&] { a.text("file", m.state_file, text_rule::near_path); });
+    a.section("state", [&] { describe_state(a, m); });
     a.integer("threads", m.threads, 1, 256);
     a.section("log", [&] {
         static const std::vector<std::string> levels{"trace", "debug", "info", "warn", "error"};

@@ -162,6 +162,19 @@ struct limits {
     milliseconds statements_kept{24 * 3'600'000};  // not seen for longer: not rehearsed
 };
 
+// The state store of a fleet, in PostgreSQL: who has it shares homes, moves and the lead with all
+// others that have the same.
+struct fleet {
+    std::string dsn;  // libpq's, without a password; may name several hosts
+    secret_ref password;
+    std::string name;                     // of this sidecar, for people; empty: the host's
+    milliseconds connect_timeout{2'000};  // a host
+    milliseconds statement_timeout{2'000};
+    // A sidecar that was not heard of for so long is left to the fence; one that knows of nothing
+    // for so long serves no longer.
+    milliseconds lease{9'000};
+};
+
 struct logging {
     std::string level{"info"};
     std::string format{"auto"};  // auto | text | json
@@ -178,6 +191,7 @@ struct model {
     std::string admin_socket{"/run/hotlane/admin.sock"};
     std::optional<endpoint> metrics_listen;
     std::string state_file{"/var/lib/hotlane/state.db"};
+    std::optional<fleet> shared_state;  // instead of the file
     int threads{1};
     logging log;
     limits limit;

@@ -135,6 +135,16 @@ class writer {
         });
     }
 
+    void add_fleet(const fleet_snapshot& f) {
+        single(names::fleet_store_up, f.store_up ? 1 : 0);
+        single(names::fleet_leads, f.leads ? 1 : 0);
+        single(names::fleet_leader_number, wide(f.leader_number));
+        single(names::fleet_held_tools, wide(f.held_tools));
+        single(names::fleet_unconfirmed_tools, wide(f.unconfirmed_tools));
+        single(names::fleet_store_statements, wide(f.store_statements));
+        single(names::fleet_elections, wide(f.elections));
+    }
+
     void process() {
         const auto& w = all_.what;
         single(names::build_info, 1, {w.version, w.revision, w.compiler});
@@ -152,6 +162,7 @@ class writer {
         single(names::log_suppressed, wide(all_.log_suppressed));
         single(names::record_bytes, wide(all_.recorded_bytes));
         single(names::record_errors, wide(all_.recording_errors));
+        if (all_.fleet) add_fleet(*all_.fleet);
         single(names::config_ok, all_.config_ok ? 1 : 0);
         single(names::config_at, seconds(all_.config_at));
         family reloads{names::config_reloads};

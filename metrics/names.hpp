@@ -96,6 +96,14 @@ inline constexpr metric_name client_connections_total{"hotlane_client_connection
 inline constexpr metric_name limit_hits{"hotlane_limit_hits_total", k::counter, "limit", "How often a limit of the configuration was hit."};
 inline constexpr metric_name log_suppressed{"hotlane_log_events_suppressed_total", k::counter, "", "Log events that were counted instead of written."};
 
+inline constexpr metric_name fleet_store_up{"hotlane_fleet_store_up", k::gauge, "", "Whether the fleet's state store can be reached. Absent without a fleet, like all that follow."};
+inline constexpr metric_name fleet_leads{"hotlane_fleet_leads", k::gauge, "", "1 at the sidecar that samples, decides and moves for the fleet."};
+inline constexpr metric_name fleet_leader_number{"hotlane_fleet_leader_number", k::gauge, "", "Number of the leader that this sidecar knows; grows with every leader."};
+inline constexpr metric_name fleet_held_tools{"hotlane_fleet_held_tools", k::gauge, "", "Tools that this sidecar holds for a move."};
+inline constexpr metric_name fleet_unconfirmed_tools{"hotlane_fleet_unconfirmed_tools", k::gauge, "", "Tools that are turned away because neither the store nor a marker confirms their home."};
+inline constexpr metric_name fleet_store_statements{"hotlane_fleet_store_statements_total", k::counter, "", "Statements that this sidecar's coordination sent to the store."};
+inline constexpr metric_name fleet_elections{"hotlane_fleet_elections_total", k::counter, "", "How often this sidecar became the leader."};
+
 inline constexpr metric_name config_ok{"hotlane_config_last_reload_successful", k::gauge, "", "Whether the last reload of the configuration succeeded."};
 inline constexpr metric_name config_at{"hotlane_config_last_reload_success_timestamp_seconds", k::gauge, "", "When the configuration was loaded last."};
 inline constexpr metric_name config_reloads{"hotlane_config_reloads_total", k::counter, "result", "Reloads of the configuration that were tried."};
@@ -119,7 +127,9 @@ inline constexpr std::array all{
     link_failures, links_closed, pins, pinned, retries, retry_tries, hold, moves, move_info, move_start,
     move_phase_start, fence_left, late_write, home_up, route_info, route_epoch, route_served, samples,
     sample_errors, sample_duration, sample_at, windows, record_bytes, record_errors,
-    client_connections, client_connections_total, limit_hits, log_suppressed, config_ok, config_at,
+    client_connections, client_connections_total, limit_hits, log_suppressed, fleet_store_up, fleet_leads,
+    fleet_leader_number, fleet_held_tools, fleet_unconfirmed_tools, fleet_store_statements,
+    fleet_elections, config_ok, config_at,
     config_reloads, config_info, cpu, resident, virtual_memory, open_fds, max_fds, start_time};
 // clang-format on
 }  // namespace names

@@ -107,6 +107,16 @@ struct build {
     std::string compiler;
 };
 
+struct fleet_snapshot {
+    bool store_up{false};
+    bool leads{false};
+    std::uint64_t leader_number{};
+    std::uint64_t held_tools{};
+    std::uint64_t unconfirmed_tools{};
+    std::uint64_t store_statements{};
+    std::uint64_t elections{};
+};
+
 struct snapshot {
     build what;
     std::vector<tool_snapshot> tools;
@@ -116,6 +126,7 @@ struct snapshot {
     std::uint64_t log_suppressed{};
     std::uint64_t recorded_bytes{};
     std::uint64_t recording_errors{};
+    std::optional<fleet_snapshot> fleet;
     bool config_ok{true};
     policy::time_point config_at{};
     std::uint64_t config_reloads_ok{};

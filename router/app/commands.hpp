@@ -18,6 +18,7 @@ struct client_options {
 };
 
 int show_status(const client_options& with);
+int show_fleet(const client_options& with);
 int show_tools(const client_options& with);
 int show_where(const client_options& with, const std::string& tool);
 int show_explain(const client_options& with, const std::string& tool);

@@ -131,6 +131,10 @@ void add_local(command_line& c) {
 
 void add_readers(command_line& c) {
     add_client(c, c.app, "status", "How this hotlane is", [&c] { return show_status(c.client); });
+    add_client(
+        c, c.app, "fleet", "All hotlanes that share the state: who leads, leases, clocks", [&c] {
+            return show_fleet(c.client);
+        });
     add_client(c, c.app, "tools", "All tools: home, stage, figures", [&c] {
         return show_tools(c.client);
     });

@@ -14,12 +14,13 @@
 #include "router/app/log_adapter.hpp"
 #include "router/app/output.hpp"
 #include "router/app/process.hpp"
+#include "router/app/sidecar.hpp"
 #include "router/control/clock.hpp"
 #include "router/control/controller.hpp"
 #include "router/control/sources.hpp"
 #include "router/net/server.hpp"
+#include "router/placement/fleet_store.hpp"
 #include "router/placement/route.hpp"
-#include "router/placement/store.hpp"
 
 namespace hotlane::app {
 
@@ -52,7 +53,9 @@ config::model fit_to_files(config::model model, std::uint64_t files) {
 
 // Everything that lives as long as the process, in the order of its making.
 struct process {
-    process(config::loaded read, const std::string& path, std::unique_ptr<placement::store> opened)
+    process(config::loaded read,
+            const std::string& path,
+            std::unique_ptr<placement::fleet_store> opened)
         : model(std::move(read.value)),
           log(log_options(model, clock)),
           store(std::move(opened)),
@@ -66,7 +69,17 @@ struct process {
                   log_into(log),
                   hooks(path),
                   [this] { return clock.now(); },
-                  {}) {}
+                  {}) {
+        if (!model.shared_state) return;
+        control::coordinator::settings with;
+        with.who = describe_sidecar(model);
+        coordinator =
+            std::make_unique<control::coordinator>(control.shared(), *store, std::move(with));
+        control.join_fleet(*coordinator);
+    }
+    ~process() { control.stop(std::chrono::milliseconds{0}); }
+    process(const process&) = delete;
+    process& operator=(const process&) = delete;
 
     static metrics::log_options log_options(const config::model& model,
                                             const control::steady_wall_clock& clock) {
@@ -114,10 +127,11 @@ struct process {
     config::model model;
     json addresses = json::object();  // written before the API is served
     metrics::event_log log;
-    std::unique_ptr<placement::store> store;
+    std::unique_ptr<placement::fleet_store> store;
     placement::tool_table tools;
     net::data_plane plane;
     control::controller control;
+    std::unique_ptr<control::coordinator> coordinator;  // one of many; empty: alone
     std::unique_ptr<admin::server> api;
 };
 
@@ -204,7 +218,7 @@ int run(const std::string& config_path) {
     if (!read->text.empty()) talk(read->text);
     forbid_core_dumps();
     block_signals();
-    auto store = placement::open_sqlite_store(read->value.state_file);
+    auto store = open_store(read->value);
     if (!store) {
         talk("hotlane: " + store.error().what);
         return failed;

@@ -73,6 +73,41 @@ int show_status(const client_options& with) {
     return ok;
 }
 
+int show_fleet(const client_options& with) {
+    int exit = ok;
+    const auto got = read(with, "fleet", exit);
+    if (!got) return exit;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& s : at(*got, "sidecars")) {
+        const bool lapsed = at(s, "lapsed") == true;
+        rows.push_back({cell(at(s, "name")) + (at(s, "this") == true ? " (this)" : ""),
+                        at(s, "leads") == true ? "leads" : (lapsed ? "lapsed" : "follows"),
+                        cell(at(s, "version")),
+                        cell(at(s, "policy_hash")).substr(0, 12) +
+                            (at(s, "same_policy") == true ? "" : " (differs)"),
+                        cell(at(s, "lease_ms"), 0),
+                        cell(at(s, "silent_ms"), 0),
+                        cell(at(s, "clock_ahead_ms"), 0)});
+    }
+    std::string out = table(
+        {"SIDECAR", "ROLE", "VERSION", "POLICY", "LEASE_MS", "SILENT_MS", "CLOCK_AHEAD_MS"}, rows);
+    const auto store = at(*got, "store");
+    const auto tools = at(*got, "tools");
+    out += line("leader", "number " + cell(at(at(*got, "leader"), "number")));
+    out += line("this", cell(at(at(*got, "this"), "state")));
+    out += line("store",
+                at(store, "reachable") == true ? "reachable"
+                                               : fmt::format("away for {} ms: {}",
+                                                             cell(at(store, "away_ms"), 0),
+                                                             cell(at(store, "reason"))));
+    out += line(
+        "tools",
+        fmt::format(
+            "{} held, {} not confirmed", cell(at(tools, "held")), cell(at(tools, "unconfirmed"))));
+    print(out);
+    return ok;
+}
+
 int show_tools(const client_options& with) {
     int exit = ok;
     const auto got = read(with, "tools", exit);

@@ -254,6 +254,27 @@ api_answer post_unpin(controller& at, const api_request& request) {
     return done_or_refused(*tool, tool->clear_pin(who(request.body)));
 }
 
+api_answer get_fleet(controller& at, const api_request&) {
+    auto* const all = at.coordinates();
+    if (all == nullptr)
+        return fail(409, "this hotlane is alone: its state is a file", "state: {postgres: ...}");
+    return good(all->view());
+}
+
+// What changes something is the leader's business; it is said where the leader is.
+std::optional<api_answer> not_here(controller& at) {
+    auto* const all = at.coordinates();
+    if (all == nullptr || all->decides()) return std::nullopt;
+    const auto view = all->view();
+    for (const auto& s : view["sidecars"]) {
+        if (s.value("leads", false) && !s.value("this", false))
+            return fail(409,
+                        "this hotlane follows; " + s.value("name", "another") + " leads the fleet",
+                        "ask it there: its admin socket is " + s.value("admin", ""));
+    }
+    return fail(409, "nobody leads the fleet at the moment", "hotlane fleet");
+}
+
 api_answer post_reload(controller& at, const api_request&) {
     auto result = at.reload();
     const bool ok = result.value("ok", false);
@@ -271,6 +292,7 @@ struct row {
 
 constexpr std::array rows{
     row{"GET", {"status"}, get_status},
+    row{"GET", {"fleet"}, get_fleet},
     row{"GET", {"tools"}, get_tools},
     row{"GET", {"tools", "*"}, get_tool},
     row{"GET", {"tools", "*", "explain"}, get_explain},
@@ -302,7 +324,11 @@ api_answer answer(controller& at, const api_request& request) {
     bool is_known = false;
     for (const auto& r : rows) {
         if (!fits(r, request.path)) continue;
-        if (r.method == request.method) return r.run(at, request);
+        if (r.method == request.method) {
+            const bool is_local = r.method == "GET" || r.run == post_reload;
+            if (auto elsewhere = is_local ? std::nullopt : not_here(at)) return *elsewhere;
+            return r.run(at, request);
+        }
         is_known = true;
     }
     if (is_known)

@@ -1,6 +1,7 @@
 #include "router/control/controller.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "config/load.hpp"
 #include "router/control/api.hpp"
@@ -46,18 +47,49 @@ controller::controller(config::model model,
     reloads_.succeeded_at = started_;
 }
 
+void controller::join_fleet(coordinator& with) {
+    coordinator_ = &with;
+    in_.others = &with;
+    in_.decides = [&with] { return with.decides(); };
+}
+
+void controller::remember_moves() {
+    const auto moves = in_.store.recent_moves(moves_looked_at);
+    if (!moves) return;
+    for (auto it = moves->rbegin(); it != moves->rend(); ++it)
+        fleet_.remember_move(it->started);
+}
+
+void controller::start_fleet() {
+    placer_.on_tried = [this](placement::tool_entry& entry, bool placed) {
+        coordinator_->looked(entry, placed);
+    };
+    placer_.moving = [this](const std::string& tool) { return mover_.busy(tool); };
+    coordinator::hooks with;
+    with.elected = [this] { placer_.look_again(); };
+    with.looked = [this] { return placer_.tried_all(); };
+    with.leading = [this] {
+        remember_moves();
+        for (const auto& each : desks())
+            each->take_over();
+    };
+    with.moving = [this](const std::string& tool) { return mover_.busy(tool); };
+    coordinator_->start(std::move(with));
+}
+
 void controller::start() {
-    if (const auto moves = in_.store.recent_moves(moves_looked_at)) {
-        for (auto it = moves->rbegin(); it != moves->rend(); ++it)
-            fleet_.remember_move(it->started);
-    }
-    in_.tools.on_new = [this](placement::tool_entry& entry) { placer_.meet(entry); };
+    if (in_.may_decide()) remember_moves();
+    in_.tools.on_new = [this](placement::tool_entry& entry) {
+        if (coordinator_ != nullptr) coordinator_->meet(entry);
+        placer_.meet(entry);
+    };
     placer_.on_placed = [this](placement::tool_entry& entry) { placed(entry); };
     for (const auto& entry : in_.tools.all())
         open_desk(entry);
     mover_.start([this](const order& given) { move_begun(given); },
                  [this](const order& ended) { move_ended(ended); });
     sampler_.start();
+    if (coordinator_ != nullptr) start_fleet();
     placer_.start();
     ticker_ = std::jthread([this](const std::stop_token& stop) { tick_all(stop); });
 }
@@ -77,6 +109,7 @@ bool controller::stop(std::chrono::milliseconds grace) {
         each->take_observations();
         each->save();
     }
+    if (coordinator_ != nullptr) coordinator_->stop();
     return ended;
 }
 
@@ -123,7 +156,7 @@ move::report controller::rehearse(const move::request& what) {
         at->work_begins();
     }
     const std::atomic<bool>* stop = &stopping_;
-    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, stop};
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, stop, in_.others};
     return in_.act.run(what, around);
 }
 
@@ -164,7 +197,7 @@ void controller::tick_all(const std::stop_token& stop) {
         for (const auto& each : desks())
             each->tick();
         if (steady::now() - cleaned_at >= with_.clean_every) {
-            clean_up();
+            if (in_.may_decide()) clean_up();
             cleaned_at = steady::now();
         }
     }
@@ -198,7 +231,7 @@ void controller::clean_up() {
 
 void controller::clean_one(const placement::move_record& record) {
     const auto model = model_.get();
-    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_};
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_, in_.others};
     const auto result = in_.act.clean(record, around);
     const json fields{{"tool", record.tool}, {"move", record.id}, {"alarm", result.late_write}};
     if (!result.late_write.empty()) {
@@ -227,6 +260,13 @@ bool controller::ready(std::vector<std::string>& failed_checks) {
     if (draining_) failed_checks.emplace_back("draining");
     if (!live()) failed_checks.emplace_back("the data plane does not answer");
     if (!placer_.tried_all()) failed_checks.emplace_back("still asking the homes where tools live");
+    // A store that is away stops moves, not the service: homes that confirm themselves are served.
+    if (coordinator_ != nullptr) {
+        const auto unconfirmed = coordinator_->now().unconfirmed;
+        if (unconfirmed > 0)
+            failed_checks.push_back(std::to_string(unconfirmed) +
+                                    " tools whose home neither the store nor a marker confirms");
+    }
     return failed_checks.empty();
 }
 

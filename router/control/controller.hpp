@@ -13,6 +13,7 @@
 
 #include "metrics/exposition.hpp"
 #include "router/admin/service.hpp"
+#include "router/control/coordinator.hpp"
 #include "router/control/desk.hpp"
 #include "router/control/mover.hpp"
 #include "router/control/placer.hpp"
@@ -54,6 +55,8 @@ class controller final : public admin::service {
     controller(const controller&) = delete;
     controller& operator=(const controller&) = delete;
 
+    // Before start(): one of many sidecars. The coordinator outlives the controller.
+    void join_fleet(coordinator& with);
     void start();
     // Until the homes were asked once for every tool, `longest` at most.
     void wait_for_first_look(std::chrono::milliseconds longest) { placer_.wait_tried(longest); }
@@ -82,6 +85,7 @@ class controller final : public admin::service {
     [[nodiscard]] std::size_t unplaced() const { return placer_.unplaced(); }
     [[nodiscard]] std::shared_ptr<const config::model> model() const { return model_.get(); }
     [[nodiscard]] const fleet& together() const noexcept { return fleet_; }
+    [[nodiscard]] coordinator* coordinates() const noexcept { return coordinator_; }
     [[nodiscard]] std::map<std::string, std::string> late_writes() const;  // move -> alarm
     // Preflight only, on the caller's thread.
     move::report rehearse(const move::request& what);
@@ -101,6 +105,8 @@ class controller final : public admin::service {
     void move_begun(const order& given);
     void move_ended(const order& ended);
     void tick_all(const std::stop_token& stop);
+    void start_fleet();
+    void remember_moves();
     void clean_up();
     void clean_one(const placement::move_record& record);
     bool is_due(const placement::move_record& record);
@@ -116,6 +122,7 @@ class controller final : public admin::service {
     mover mover_;
     placer placer_;
     sampler sampler_;
+    coordinator* coordinator_{nullptr};
     policy::time_point started_;
     std::atomic<bool> draining_{false};
     std::atomic<bool> stopped_{false};

@@ -48,7 +48,7 @@ desk::desk(context& in,
       moves_(moves),
       entry_(std::move(entry)),
       policy_(entry_->name, std::move(with)) {
-    restore();
+    if (in_.may_decide()) restore();
     entry_->keep_seen = [this] { take_observations(); };
     set_retry();
 }
@@ -101,6 +101,13 @@ policy::traffic desk::traffic() const {
     out.errors = read(c.errors);
     out.unknown_outcomes = read(c.unknown_outcomes);
     out.hold_wait_us = read(c.hold_wait_us);
+    const auto& others = entry_->elsewhere;  // all zero without a fleet
+    out.transactions += read(others.transactions);
+    out.write_transactions += read(others.write_transactions);
+    out.write_conflicts += read(others.write_conflicts);
+    out.errors += read(others.errors);
+    out.unknown_outcomes += read(others.unknown_outcomes);
+    out.hold_wait_us += read(others.hold_wait_us);
     return out;
 }
 
@@ -180,6 +187,7 @@ void desk::keep_ddl() {
 }
 
 void desk::tick() {
+    if (!in_.may_decide()) return;  // the leader decides; what was seen is on its way to it
     take_observations();
     const std::lock_guard lock(mutex_);
     const auto now = in_.now();
@@ -227,6 +235,7 @@ tl::expected<void, std::string> desk::clear_pin(const std::string& who) {
 }
 
 void desk::home_found(policy::home_kind home) {
+    if (!in_.may_decide()) return;
     const std::lock_guard lock(mutex_);
     carry_out(policy_.home_found(home, others(), in_.now()));
     save_state();
@@ -341,6 +350,7 @@ void desk::record(policy::decision made) {
 }
 
 void desk::save_state() {
+    if (!in_.may_decide()) return;
     const auto kept = in_.store.put_document(document_kind, name(), to_json(policy_.state()));
     not_stored_ = kept ? std::string{} : kept.error().what;
     if (!kept)
@@ -362,6 +372,15 @@ std::string desk::why_not(policy::home_kind to) const {
 std::string desk::not_stored() const {
     const std::lock_guard lock(mutex_);
     return not_stored_;
+}
+
+void desk::take_over() {
+    {
+        const std::lock_guard lock(mutex_);
+        restore();
+    }
+    const auto route = entry_->current();
+    if (route->served) home_found(route->at.kind);
 }
 
 void desk::save() {

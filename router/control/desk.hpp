@@ -93,6 +93,8 @@ class desk {
 
     // What became of the world.
     void home_found(policy::home_kind home);
+    // This sidecar leads from now on: what the last leader knew is read from the store.
+    void take_over();
     void work_begins() {
         own_work_ = true;
     }  // a copy, rename or probe: counters are not the tool's

@@ -133,8 +133,23 @@ metrics::snapshot controller::take_snapshot() {
     metrics::snapshot out;
     out.what.version = hooks_.version;
     out.what.compiler = __VERSION__;
-    const auto unfinished = in_.store.unfinished_moves();
-    const auto recent = in_.store.recent_moves(1'000);
+    // In a fleet the leader reads the journal; a scrape of each sidecar would cost the store.
+    placement::stored<std::vector<placement::move_record>> unfinished;
+    placement::stored<std::vector<placement::move_record>> recent;
+    if (in_.may_decide()) {
+        unfinished = in_.store.unfinished_moves();
+        recent = in_.store.recent_moves(1'000);
+    }
+    if (coordinator_ != nullptr) {
+        const auto now = coordinator_->now();
+        out.fleet = metrics::fleet_snapshot{now.store_up,
+                                            coordinator_->decides(),
+                                            now.leader,
+                                            now.held,
+                                            now.unconfirmed,
+                                            now.statements,
+                                            now.elections};
+    }
     const auto alarms = late_writes();
     for (const auto& each : desks()) {
         auto tool = tool_figures(each->view());

@@ -42,6 +42,8 @@ bool mover::stop(std::chrono::milliseconds grace) {
 tl::expected<std::uint64_t, std::string> mover::submit(const move::request& what) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return tl::unexpected(std::string("hotlane is shutting down"));
+    if (!in_.may_decide())
+        return tl::unexpected(std::string("this sidecar does not lead its fleet"));
     for (const auto& [number, there] : orders_) {
         if (there.what.tool == what.tool && there.at != order::state::ended)
             return tl::unexpected(
@@ -140,7 +142,8 @@ void mover::run(order& mine) {
         in_.store,
         in_.now,
         [this, number = mine.number](const placement::move_record& r) { note(number, r); },
-        &stopping_};
+        &stopping_,
+        in_.others};
     mine.report = in_.act.run(mine.what, around);
     mine.at = order::state::ended;
     mine.ended = in_.now();

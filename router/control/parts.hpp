@@ -46,11 +46,13 @@ struct world {
     std::function<move::report(const move::request&, move::surroundings&)> run;
     std::function<bool(placement::tool_entry&, move::surroundings&)> recover;
     std::function<move::cleaned(const placement::move_record&, move::surroundings&)> clean;
+    // Where the homes say that a tool lives; changes nothing. Needed in a fleet only.
+    std::function<move::sight(placement::tool_entry&, move::surroundings&)> see{};
     // Sessions of a tool that wait for clients look at the route again (data plane; may be empty).
-    std::function<void(const std::string& tool)> poke;
+    std::function<void(const std::string& tool)> poke{};
     // How quick the tool's PostgreSQL home is; nothing: it cannot be said. May be empty.
     std::function<std::optional<policy::postgres_model>(const config::tool&, const config::model&)>
-        measure;
+        measure{};
 };
 
 world real_world();  // move::run and its kin
@@ -75,6 +77,10 @@ struct context {
     event_log log;
     world act;
     recorder* record{nullptr};
+    // In a fleet: what a move asks of the others, and whether this sidecar decides. Alone: nothing.
+    move::fleet* others{nullptr};
+    std::function<bool()> decides{};
+    [[nodiscard]] bool may_decide() const { return !decides || decides(); }
 };
 
 }  // namespace hotlane::control

@@ -19,6 +19,18 @@ void placer::start() {
         threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
+void placer::look_again() {
+    {
+        const auto known = in_.tools.all();
+        const std::lock_guard lock(mutex_);
+        for (const auto& entry : known) {
+            jobs_.try_emplace(entry->name, job{steady::now()});
+            untried_.insert(entry->name);
+        }
+    }
+    changed_.notify_all();
+}
+
 void placer::stop() {
     stopping_ = true;
     {
@@ -111,8 +123,9 @@ placer::steady::duration placer::pause_after(const std::string& tool, int tries)
 bool placer::try_one(const std::string& tool, int tries) {
     const auto entry = in_.tools.find(tool);
     if (!entry) return true;
+    if (moving && moving(tool)) return false;
     const auto model = in_.model.get();
-    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_};
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_, in_.others};
     const bool placed = in_.act.recover(*entry, around);
     const auto route = entry->current();
     if (placed) {
@@ -126,7 +139,11 @@ bool placer::try_one(const std::string& tool, int tries) {
         in_.log(severity::warning, "tool_not_placed", {{"tool", tool}, {"reason", route->reason}});
     }
     // Whoever waited at the gate goes on: to the home, or to the reason why there is none.
-    entry->gate.release();
+    if (on_tried) {
+        on_tried(*entry, placed);
+    } else {
+        entry->gate.release();
+    }
     if (placed && on_placed) on_placed(*entry);
     return placed;
 }

@@ -31,6 +31,13 @@ class placer {
     // Called after a tool was placed, on a worker. Set before start().
     std::function<void(placement::tool_entry&)> on_placed;
 
+    // Called after every try, on a worker, in the place of opening the gate: in a fleet a gate may
+    // be held for another reason too. Set before start().
+    std::function<void(placement::tool_entry&, bool placed)> on_tried;
+
+    // A move of the tool runs here: it knows better where the tool lives. Set before start().
+    std::function<bool(const std::string& tool)> moving;
+
     void start();  // queues every tool of the table
     void stop();
 
@@ -39,7 +46,10 @@ class placer {
     // A tool of a reloaded configuration.
     void add(const std::string& tool);
 
-    // False until every tool known at the start was tried once.
+    // Asks the homes of every tool again, also of those that are placed.
+    void look_again();
+
+    // False until every tool known at the start (or at look_again) was tried once.
     [[nodiscard]] bool tried_all() const;
     void wait_tried(std::chrono::milliseconds longest);
     [[nodiscard]] bool placed(const std::string& tool) const;

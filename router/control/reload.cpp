@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "config/load.hpp"
 #include "config/print.hpp"
 #include "router/control/controller.hpp"
@@ -92,6 +94,7 @@ void compare_process(const config::model& now, const config::model& wanted, relo
     check("admin.socket", &config::model::admin_socket);
     check("metrics.listen", &config::model::metrics_listen);
     check("state.file", &config::model::state_file);
+    check("state.postgres", &config::model::shared_state);
     check("threads", &config::model::threads);
     check("log", &config::model::log);
     check("limits", &config::model::limit);
@@ -108,6 +111,20 @@ void renew_password(placement::tool_entry& entry, const config::model& model) {
 }
 
 }  // namespace
+
+// FNV-1a: it only has to differ when the text does.
+std::string policy_hash(const config::model& of) {
+    config::model only;
+    only.policies = of.policies;
+    only.tools = of.tools;
+    only.postgres = of.postgres;
+    std::uint64_t hash = 14'695'981'039'346'656'037ULL;
+    for (const char c : printed(only)) {
+        hash ^= static_cast<unsigned char>(c);
+        hash *= 1'099'511'628'211ULL;
+    }
+    return fmt::format("{:016x}", hash);
+}
 
 reload_plan plan_reload(const config::model& now, const config::model& wanted) {
     reload_plan plan{now, {}, {}, {}};

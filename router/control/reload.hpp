@@ -15,6 +15,10 @@ struct reload_plan {
     std::vector<std::string> needs_restart;  // paths of keys
 };
 
+// Of policies, tools and homes as they are in force: equal at sidecars that decide alike, whatever
+// else their files say.
+std::string policy_hash(const config::model& of);
+
 reload_plan plan_reload(const config::model& now, const config::model& wanted);
 
 }  // namespace hotlane::control

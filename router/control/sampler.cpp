@@ -91,6 +91,7 @@ sampler::steady::duration sampler::pause(const item& mine) const {
 }
 
 void sampler::sample(item& mine) {
+    if (!in_.may_decide()) return;  // the leader asks for the whole fleet
     const auto route = mine.tool->entry().current();
     if (!route->served) return;
     const auto seen = mine.tool->traffic().transactions;

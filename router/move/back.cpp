@@ -70,6 +70,10 @@ outcome drop_old_tombstones(active_move& m) {
 
 outcome stage(active_move& m) {
     if (auto entered = enter(m, phase::stage); !entered) return entered;
+    if (auto mine = claim(m.with, m.postgres(), m.made().leader); !mine)
+        return tl::unexpected(
+            home_failed(home_kind::postgres, "claiming the marker", mine.error()));
+    m.found.at_start->leader = m.made().leader;
     if (auto good = try_levers(m); !good) return good;
     const plan& p = m.made();
     for (std::size_t i = 0; i < p.tables.size(); ++i) {

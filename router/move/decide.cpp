@@ -108,6 +108,9 @@ constexpr std::string_view restored_reason =
     "the marker has a lower epoch than the store: the PostgreSQL home was restored; `hotlane "
     "moves` shows what was known";
 
+constexpr std::string_view under_way_reason =
+    "the tool is on its way to the engine; the leader of the fleet says when it is there";
+
 constexpr verdict wait(std::string_view reason) {
     return {W::nobody, N::none, P::none, X::none, false, reason};
 }
@@ -154,6 +157,35 @@ verdict decide(const home_facts& facts) noexcept {
             (!r.engine || *r.engine == facts.engine))
             return r.then;
     return wait(wrong_marker_reason);
+}
+
+verdict decide_in_fleet(const home_facts& facts) noexcept {
+    verdict v = decide(facts);
+    const bool later_move =
+        facts.marker == marker_point::elsewhere ||
+        (facts.journal == journal_point::fenced && facts.marker == marker_point::flipped);
+    if (facts.journal != journal_point::none && later_move)
+        return {W::nobody, N::none, P::none, X::forget, false, forget_reason};
+    // Without a marker nothing says that the flip was not sent after the last entry kept.
+    const bool blind =
+        facts.marker == marker_point::unreachable || facts.marker == marker_point::absent;
+    if (facts.journal != journal_point::none && blind && v.ends == move_end::undone)
+        return wait(unreachable_reason);
+    const bool undoes_out = v.ends == move_end::undone && facts.to == policy::home_kind::postgres;
+    const bool undoes_stage =
+        facts.journal == journal_point::none && v.on_marker == marker_work::undo_stage;
+    if (undoes_out || undoes_stage) v.on_engine = engine_work::undo_fence;
+    return v;
+}
+
+verdict decide_to_follow(const home_facts& facts) noexcept {
+    home_facts seen = facts;
+    seen.journal = journal_point::none;
+    if (seen.marker == marker_point::fenced) return wait(under_way_reason);
+    verdict v = decide(seen);
+    v.on_engine = engine_work::none;
+    v.on_marker = marker_work::none;
+    return v;
 }
 
 }  // namespace hotlane::move

@@ -87,4 +87,12 @@ struct verdict {
 
 verdict decide(const home_facts& facts) noexcept;
 
+// For the leader of a fleet, whose journal may have lost its tail (a store that failed over, or
+// came from a backup) while an earlier leader went on for a moment: the homes know better, and what
+// an unfinished move could still rename at the engine is sealed whatever the journal says.
+verdict decide_in_fleet(const home_facts& facts) noexcept;
+
+// For a sidecar that only reads: where to serve, with no work. A move under way is the leader's.
+verdict decide_to_follow(const home_facts& facts) noexcept;
+
 }  // namespace hotlane::move

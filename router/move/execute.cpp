@@ -20,6 +20,13 @@ milliseconds since(steady::time_point start) {
 // The route only changes when it says something else: a new generation makes every session switch.
 void set_route(context& with, const settled& s) {
     const auto old = with.tool.current();
+    // In a fleet a home that is behind what this sidecar knows was restored: it is not believed.
+    if (with.around.others && s.known && old && old->epoch > s.epoch) {
+        settled behind;
+        behind.reason =
+            fmt::format("the homes say epoch {}, and epoch {} was seen here", s.epoch, old->epoch);
+        return set_route(with, behind);
+    }
     auto next = std::make_shared<placement::route>();
     next->generation = old ? old->generation + 1 : 1;
     next->served = s.known;
@@ -42,7 +49,7 @@ settled settle_down(active_move& m) {
     m.found.postgres.reset();
     const auto start = steady::now();
     for (;;) {
-        settled s = resolve(m.with, &m.record);
+        settled s = resolve(m.with, &m.record, journal_of::this_process);
         m.alarms.insert(m.alarms.end(), s.alarms.begin(), s.alarms.end());
         const bool stopped = m.with.around.stop && m.with.around.stop->load();
         if (s.known || stopped || since(start) > m.with.limit.settle) return s;
@@ -53,7 +60,11 @@ settled settle_down(active_move& m) {
 void release(active_move& m, const settled& s) {
     set_route(m.with, s);
     if (!m.holding) return;
-    m.with.tool.gate.release();
+    if (auto* const others = m.with.around.others) {
+        others->release(m.record.tool, m.record.id);
+    } else {
+        m.with.tool.gate.release();
+    }
     m.found.detail["held_ms"] = since(m.held_at).count();
     m.holding = false;
 }
@@ -151,11 +162,11 @@ bool recover_tool(context& with) {
         placement::move_record* latest = nullptr;
         for (auto& r : *unfinished)
             if (r.tool == with.tool.name && (!latest || latest->id < r.id)) latest = &r;
-        s = resolve(with, latest);
+        s = resolve(with, latest, journal_of::another);
     }
     if (s.known && s.where == policy::home_kind::engine) note_first_sight(with);
     set_route(with, s);
-    if (s.known && with.tool.gate.held()) with.tool.gate.release();
+    if (s.known && !with.around.others && with.tool.gate.held()) with.tool.gate.release();
     return s.known;
 }
 

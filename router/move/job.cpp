@@ -83,6 +83,14 @@ outcome hold_tool(active_move& m) {
     if (auto entered = enter(m, phase::hold); !entered) return entered;
     m.held_at = steady::now();
     m.holding = true;
+    if (auto* const others = m.with.around.others) {
+        const auto held = others->hold(m.record.tool, m.record.id, m.held_at + m.hold_max / 2);
+        if (held) return may_go_on(m);
+        return tl::unexpected(refusal{"drain_timeout",
+                                      held.error(),
+                                      "move when no long transaction runs and all sidecars answer, "
+                                      "or raise hold_max"});
+    }
     m.with.tool.gate.hold();
     if (m.with.tool.gate.drain(m.held_at + m.hold_max / 2)) return may_go_on(m);
     return tl::unexpected(refusal{"drain_timeout",
@@ -90,6 +98,27 @@ outcome hold_tool(active_move& m) {
                                               m.with.tool.gate.inside(),
                                               (m.hold_max / 2).count()),
                                   "move when no long transaction runs, or raise hold_max"});
+}
+
+answer<void> claim(context& with, home_link& postgres, std::uint64_t& number) {
+    constexpr int tries_max = 3;  // another leader may claim meanwhile, and then we lead no more
+    number = 0;
+    auto* const others = with.around.others;
+    if (!others) return {};
+    std::uint64_t seen = 0;
+    for (int i = 0; i < tries_max; ++i) {
+        const auto mine = others->number_above(seen);
+        if (!mine) return tl::unexpected(link_error{"", mine.error(), fate::refused});
+        const auto claimed = claim_marker(postgres, with.tool.name, *mine, seen);
+        if (!claimed) return tl::unexpected(claimed.error());
+        if (*claimed) {
+            number = *mine;
+            return {};
+        }
+        if (seen == 0) return {};  // no row yet: nothing that anybody could change
+    }
+    return tl::unexpected(
+        link_error{"", "another leader works on this tool's marker", fate::refused});
 }
 
 outcome try_levers(active_move& m) {

@@ -78,8 +78,11 @@ outcome move_out(active_move& m);
 outcome move_back(active_move& m);
 // Shared: the statements of lately, prepared at the new home (rehearse.cpp).
 outcome rehearse_statements(active_move& m);
-// Shared: hold and drain.
+// Shared: hold and drain, in a fleet everywhere.
 outcome hold_tool(active_move& m);
+// In a fleet: takes the marker over for this leader, so that one who was replaced changes nothing
+// there any more. Its number is left in `number`; alone: 0.
+answer<void> claim(context& with, home_link& postgres, std::uint64_t& number);
 // Shared: the levers, tried on scratch tables of the engine.
 outcome try_levers(active_move& m);
 
@@ -88,11 +91,16 @@ struct settled {
     bool known{false};
     policy::home_kind where{};
     std::uint64_t epoch{};
-    std::string move;    // that brought the tool there
-    std::string reason;  // not known: why, and what is waited for
+    std::string move;       // that brought the tool there
+    std::string reason;     // not known: why, and what is waited for
+    bool confirmed{false};  // look(): a marker said so, not only the store
     std::vector<std::string> alarms;
 };
-settled resolve(context& with, placement::move_record* unfinished);
+// A journal that this very process wrote has no missing end; one that a fleet's leader found may.
+enum class journal_of : std::uint8_t { this_process, another };
+settled resolve(context& with, placement::move_record* unfinished, journal_of written_by);
+// The same without changing anything anywhere.
+settled look(context& with);
 
 // Runs what preflight allowed. The simulation enters here.
 report execute(context& with, const request& what, findings found, policy::time_point now);

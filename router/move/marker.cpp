@@ -9,7 +9,8 @@
 namespace hotlane::move {
 namespace {
 
-constexpr std::string_view undefined_table = "42P01", invalid_schema = "3F000";
+constexpr std::string_view undefined_table = "42P01", invalid_schema = "3F000",
+                           undefined_column = "42703";
 
 std::optional<marker_state> state_from(std::string_view word) noexcept {
     for (const auto s :
@@ -122,23 +123,62 @@ answer<std::vector<std::string>> marked_tools(home_link& postgres) {
     return out;
 }
 
+answer<bool> claim_marker(home_link& postgres,
+                          const std::string& tool,
+                          std::uint64_t number,
+                          std::uint64_t& seen) {
+    seen = 0;
+    const auto claim = [&] {
+        return postgres.exec(
+            "UPDATE hotlane.hotlane_home SET leader = $1 WHERE tool = $2 AND leader < $1",
+            {{param_type::int8, std::to_string(number)}, {param_type::text, tool}});
+    };
+    auto done = claim();
+    if (!done && done.error().sqlstate == undefined_column) {
+        // A marker from before there were fleets.
+        auto added = send(postgres,
+                          "ALTER TABLE hotlane.hotlane_home ADD COLUMN IF NOT EXISTS leader bigint "
+                          "NOT NULL DEFAULT 0");
+        if (!added) return tl::unexpected(added.error());
+        done = claim();
+    }
+    if (!done) {
+        const auto& state = done.error().sqlstate;
+        if (state == undefined_table || state == invalid_schema) return false;
+        return tl::unexpected(done.error());
+    }
+    if (done->affected == 1) return true;
+    auto there = postgres.exec("SELECT leader FROM hotlane.hotlane_home WHERE tool = $1",
+                               {{param_type::text, tool}});
+    if (!there) return tl::unexpected(there.error());
+    if (there->data.empty()) return false;
+    const std::string text = there->data[0].at(0).value_or("0");
+    std::from_chars(text.data(), text.data() + text.size(), seen);
+    return false;
+}
+
 answer<bool> change_marker(home_link& postgres,
                            const std::string& tool,
                            const marker& expected,
                            const marker& next) {
     const bool to_engine = next.state == marker_state::away || next.state == marker_state::staging;
-    auto reply = postgres.exec(
+    std::string sql =
         "UPDATE hotlane.hotlane_home SET state = $1, move = $2, epoch = $3, peer = $4, detail = "
-        "$5, changed_at = now() WHERE tool = $6 AND state = $7 AND move = $8 AND epoch = $9",
-        {{param_type::text, std::string(to_string(next.state))},
-         {param_type::text, next.move},
-         {param_type::int8, std::to_string(next.epoch)},
-         {param_type::text, to_engine ? "engine" : "postgres"},
-         {param_type::text, detail_of(next).dump()},
-         {param_type::text, tool},
-         {param_type::text, std::string(to_string(expected.state))},
-         {param_type::text, expected.move},
-         {param_type::int8, std::to_string(expected.epoch)}});
+        "$5, changed_at = now() WHERE tool = $6 AND state = $7 AND move = $8 AND epoch = $9";
+    std::vector<param> params{{param_type::text, std::string(to_string(next.state))},
+                              {param_type::text, next.move},
+                              {param_type::int8, std::to_string(next.epoch)},
+                              {param_type::text, to_engine ? "engine" : "postgres"},
+                              {param_type::text, detail_of(next).dump()},
+                              {param_type::text, tool},
+                              {param_type::text, std::string(to_string(expected.state))},
+                              {param_type::text, expected.move},
+                              {param_type::int8, std::to_string(expected.epoch)}};
+    if (expected.leader > 0) {
+        sql += " AND leader = $10";
+        params.push_back({param_type::int8, std::to_string(expected.leader)});
+    }
+    auto reply = postgres.exec(sql, params);
     if (!reply) return tl::unexpected(reply.error());
     return reply->affected == 1;
 }

@@ -25,6 +25,7 @@ struct marker {
     std::uint64_t epoch{};
     std::vector<std::string> tables;  // of the move, in order: recovery without a store needs them
     std::string schema;               // the tool's
+    std::uint64_t leader{0};          // in a fleet: the number that the row must still have
 };
 
 // Makes schema, table and the first row (away at `epoch`) where they are missing.
@@ -35,6 +36,13 @@ answer<void> ensure_marker(home_link& postgres, const std::string& tool, std::ui
 answer<std::optional<marker>> read_marker(home_link& postgres, const std::string& tool, bool wait);
 // Tools that have a row in this database.
 answer<std::vector<std::string>> marked_tools(home_link& postgres);
+
+// In a fleet: the row belongs to the leader with this number, if none as high was there before.
+// False: one was, or there is no row; `seen` says how high (0: no row).
+answer<bool> claim_marker(home_link& postgres,
+                          const std::string& tool,
+                          std::uint64_t number,
+                          std::uint64_t& seen);
 
 // Inside the caller's transaction. False: the row says something else now.
 answer<bool> change_marker(home_link& postgres,

@@ -120,7 +120,7 @@ report run(const request& what, surroundings& around) {
         out.refusals.push_back({"internal_error", e.what(), "see the log; recovery is under way"});
     }
     recover(*tool, around);
-    if (tool->gate.held()) tool->gate.release();
+    if (!around.others && tool->gate.held()) tool->gate.release();
     return out;
 }
 
@@ -136,6 +136,25 @@ bool recover(placement::tool_entry& tool, surroundings& around) {
         if (const auto old = tool.current()) next->generation = old->generation + 1;
         tool.swap(std::move(next));
         return false;
+    }
+}
+
+sight see(placement::tool_entry& tool, surroundings& around) {
+    sight out;
+    if (!tool.settings.postgres) {
+        // Nothing to read: such a tool never moves.
+        const auto route = tool.current();
+        return {
+            true, policy::home_kind::engine, std::max<std::uint64_t>(1, route->epoch), true, {}};
+    }
+    try {
+        pq_connector homes(around.model, tool.settings, process_steps());
+        context with{around, tool, homes, process_steps(), {}};
+        const auto s = look(with);
+        return {s.known, s.where, s.epoch, s.confirmed, s.reason};
+    } catch (const std::exception& e) {
+        out.reason = e.what();
+        return out;
     }
 }
 

@@ -15,6 +15,7 @@
 
 #include "config/model.hpp"
 #include "policy/types.hpp"
+#include "router/move/fleet.hpp"
 #include "router/placement/route.hpp"
 #include "router/placement/store.hpp"
 
@@ -69,6 +70,7 @@ struct surroundings {
     std::function<policy::time_point()> now;
     std::function<void(const placement::move_record&)> progress;  // after each journalled step
     const std::atomic<bool>* stop{nullptr};                       // operator's abort / shutdown
+    move::fleet* others{nullptr};                                 // the fleet; nullptr: alone
 };
 
 // Runs one move to its end. Holds and releases the tool's gate, swaps its route. Never throws.
@@ -79,6 +81,16 @@ report run(const request& what, surroundings& around);
 // is `served = false` with the reason and the caller tries again. Returns true when the route is
 // set.
 bool recover(placement::tool_entry& tool, surroundings& around);
+
+// Where the homes say that the tool lives now; changes nothing, nowhere.
+struct sight {
+    bool known{false};
+    policy::home_kind home{};
+    std::uint64_t epoch{};
+    bool confirmed{false};  // a marker said so
+    std::string reason;     // not known: why
+};
+sight see(placement::tool_entry& tool, surroundings& around);
 
 // After `keep`: drops the fenced copy that a finished move left, unless the old home changed since
 // (late writes: returns the alarm's text and drops nothing).

@@ -24,11 +24,15 @@ outcome stage(active_move& m) {
     const plan& p = m.made();
     if (auto ready = ensure_marker(m.postgres(), p.tool, p.epoch); !ready)
         return tl::unexpected(home_failed(home_kind::postgres, "making the marker", ready.error()));
+    if (auto mine = claim(m.with, m.postgres(), m.made().leader); !mine)
+        return tl::unexpected(
+            home_failed(home_kind::postgres, "claiming the marker", mine.error()));
     auto now = read_marker(m.postgres(), p.tool, true);
     if (!now)
         return tl::unexpected(home_failed(home_kind::postgres, "reading the marker", now.error()));
     if (!*now || (*now)->state != marker_state::away || (*now)->epoch != p.epoch)
         return tl::unexpected(marker_changed());
+    (*now)->leader = p.leader;
     auto staged = stage_tables({m.postgres(), m.with.limit.lock}, p, **now);
     if (!staged) return tl::unexpected(home_failed(home_kind::postgres, "staging", staged.error()));
     if (!*staged) return tl::unexpected(marker_changed());

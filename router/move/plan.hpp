@@ -45,9 +45,10 @@ struct plan {
     std::string move;
     std::string tool;
     policy::home_kind from{}, to{};
-    std::uint64_t epoch{};  // before the move
-    std::string schema;     // the tool's schema on PostgreSQL
-    std::string role;       // owner of the tables there
+    std::uint64_t epoch{};    // before the move
+    std::uint64_t leader{0};  // in a fleet: the number that the marker was claimed with
+    std::string schema;       // the tool's schema on PostgreSQL
+    std::string role;         // owner of the tables there
     std::vector<table> tables;
     std::vector<std::uint32_t> strays;  // for each table: how many strays were renamed aside
     std::string seed;                   // of the checksums, hex

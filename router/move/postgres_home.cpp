@@ -58,10 +58,10 @@ std::vector<std::string> create_statements(const plan& p) {
 }
 
 marker staging_of(const plan& p) {
-    return {marker_state::staging, p.move, p.epoch, p.names(), p.schema};
+    return {marker_state::staging, p.move, p.epoch, p.names(), p.schema, p.leader};
 }
 marker fenced_of(const plan& p) {
-    return {marker_state::fenced, p.move, p.epoch, p.names(), p.schema};
+    return {marker_state::fenced, p.move, p.epoch, p.names(), p.schema, p.leader};
 }
 
 }  // namespace

@@ -19,11 +19,18 @@ constexpr std::uint32_t strays_assumed = 3;  // sealed where no journal tells ho
 
 struct scene {
     context& with;
-    placement::move_record* record;
-    std::optional<placement::placement_record> stored;
-    std::unique_ptr<home_link> postgres, engine;
-    std::optional<marker> mark;
-    home_facts facts;
+    placement::move_record* record{nullptr};
+    journal_of written_by{journal_of::another};
+    bool only_reads{false};
+    std::optional<placement::placement_record> stored{};
+    std::unique_ptr<home_link> postgres{}, engine{};
+    std::optional<marker> mark{};
+    home_facts facts{};
+    std::uint64_t leader{0};  // what the marker was claimed with
+    std::string trouble{};    // why a home did not answer
+    settled out{};
+};  // what the marker was claimed with
+    bool only_reads{false};
     std::string trouble;  // why a home did not answer
     settled out;
 };
@@ -77,6 +84,10 @@ marker_point point_at_rest(const marker& mark) {
     return marker_point::elsewhere;
 }
 
+bool may_work(const context& with) {
+    return !with.around.others || with.around.others->leads();
+}
+
 marker_point read_marker_point(scene& s) {
     s.mark.reset();
     if (!s.postgres || !s.postgres->alive()) {
@@ -88,6 +99,12 @@ marker_point read_marker_point(scene& s) {
         s.postgres = std::move(*opened);
         s.postgres->set_deadline(s.with.limit.statement);
     }
+    if (s.leader == 0 && !s.only_reads && may_work(s.with)) {
+        if (auto mine = claim(s.with, *s.postgres, s.leader); !mine) {
+            s.trouble = "PostgreSQL: " + mine.error().message;
+            return marker_point::unreachable;
+        }
+    }
     auto mark = read_marker(*s.postgres, s.with.tool.name, s.record != nullptr);
     if (!mark) {
         s.trouble = "PostgreSQL: " + mark.error().message;
@@ -95,6 +112,7 @@ marker_point read_marker_point(scene& s) {
     }
     s.mark = *mark;
     if (!s.mark) return marker_point::absent;
+    s.mark->leader = s.leader;
     return s.record ? point_in_move(*s.record, *s.mark) : point_at_rest(*s.mark);
 }
 
@@ -253,20 +271,50 @@ void gather(scene& s) {
     s.facts.stored = point_of_store(s.stored, s.mark);
 }
 
+verdict decide_here(const scene& s) {
+    if (s.only_reads) return decide_to_follow(s.facts);
+    const bool is_whole = s.record && s.written_by == journal_of::this_process;
+    return s.with.around.others && !is_whole ? decide_in_fleet(s.facts) : decide(s.facts);
+}
+
+// Where the homes say that the tool lives, for a sidecar that changes nothing there. It can do
+// without the store: the homes decide anyway.
+settled follow(scene& s) {
+    s.record = nullptr;
+    s.only_reads = true;
+    if (auto stored = s.with.around.store.placement(s.with.tool.name)) s.stored = *stored;
+    gather(s);
+    verdict v = decide_here(s);
+    if (v.ask_engine) {
+        s.facts.engine = read_engine_point(s);
+        v = decide_here(s);
+    }
+    if (v.where == serve_at::nobody) return not_yet(s, v.reason);
+    set_place(s, v);
+    s.out.confirmed = s.mark.has_value();
+    return s.out;
+}
+
 }  // namespace
 
-settled resolve(context& with, placement::move_record* unfinished) {
-    scene s{with, unfinished, {}, nullptr, nullptr, {}, {}, {}, {}};
+settled look(context& with) {
+    scene s{with};
+    return follow(s);
+}
+
+settled resolve(context& with, placement::move_record* unfinished, journal_of written_by) {
+    scene s{with, unfinished, written_by};
+    if (!may_work(with)) return follow(s);
     auto stored = with.around.store.placement(with.tool.name);
     if (!stored) return not_yet(s, "the state store does not answer: " + stored.error().what);
     s.stored = *stored;
     for (int reading = 0; reading < readings_max; ++reading) {
         s.trouble.clear();
         gather(s);
-        verdict v = decide(s.facts);
+        verdict v = decide_here(s);
         if (v.ask_engine) {
             s.facts.engine = read_engine_point(s);
-            v = decide(s.facts);
+            v = decide_here(s);
         }
         if (v.ends == move_end::forget) {
             close_record(s, v);

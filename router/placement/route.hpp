@@ -156,6 +156,7 @@ struct tool_entry {
     placement::gate gate;
     counters counted;
     retry_switch retry;
+    counters elsewhere;  // what the other sidecars of a fleet counted, at the one that leads
     observations seen;
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
     statement_book statements;

@@ -32,6 +32,21 @@ inline constexpr const char* sqlite_migrations[] = {
         kind TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, name)
     ) STRICT, WITHOUT ROWID;
     )sql",
+    R"sql(
+    CREATE TABLE leader (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL,
+        holder TEXT NOT NULL, version INTEGER NOT NULL) STRICT;
+    INSERT INTO leader VALUES (1, 0, '', 0);
+    ALTER TABLE placements ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE holds (tool TEXT PRIMARY KEY, move TEXT NOT NULL, held INTEGER NOT NULL,
+        version INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE acks (tool TEXT NOT NULL, move TEXT NOT NULL, sidecar TEXT NOT NULL,
+        PRIMARY KEY (tool, move, sidecar)) STRICT, WITHOUT ROWID;
+    CREATE TABLE sidecars (id TEXT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,
+        policy_hash TEXT NOT NULL, admin TEXT NOT NULL, lease_ms INTEGER NOT NULL,
+        beat INTEGER NOT NULL, clock_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE reports (serial INTEGER PRIMARY KEY, sidecar TEXT NOT NULL, body TEXT NOT NULL)
+        STRICT;
+    )sql",
 };
 
 inline constexpr int sqlite_version =

@@ -5,8 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "router/placement/sqlite_open.hpp"
-#include "router/placement/store.hpp"
+#include "router/placement/sqlite_store.hpp"
 
 namespace hotlane::placement {
 
@@ -18,42 +17,6 @@ constexpr std::string_view placement_columns = "tool, home, epoch, since_ms, mov
 constexpr std::string_view move_columns =
     "id, tool, source, target, epoch, phase, outcome, reason, ordered_by, started_ms, ended_ms, "
     "plan";
-
-std::int64_t to_number(policy::time_point at) {
-    return at.time_since_epoch().count();
-}
-policy::time_point to_time(std::int64_t ms) {
-    return policy::time_point{policy::duration{ms}};
-}
-std::int64_t to_number(policy::home_kind kind) {
-    return kind == policy::home_kind::postgres ? 1 : 0;
-}
-policy::home_kind to_home(std::int64_t number) {
-    return number == 1 ? policy::home_kind::postgres : policy::home_kind::engine;
-}
-std::int64_t to_number(std::uint64_t value) {
-    return static_cast<std::int64_t>(value);
-}
-
-// Invalid UTF-8 (a statement's sample may hold any bytes) is replaced, not thrown at the caller.
-std::string to_text(const nlohmann::json& body) {
-    return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-nlohmann::json to_json(const std::string& text) {
-    return nlohmann::json::parse(text, nullptr, false);
-}
-
-tl::unexpected<store_error> failed(const sqlite_query& query) {
-    return tl::unexpected(store_error{"state file: " + query.error()});
-}
-
-placement_record read_placement(const sqlite_query& row) {
-    return {.tool = row.text(0),
-            .home = to_home(row.number(1)),
-            .epoch = static_cast<std::uint64_t>(row.number(2)),
-            .since = to_time(row.number(3)),
-            .move = row.text(4)};
-}
 
 move_record read_move(const sqlite_query& row) {
     return {.id = row.text(0),
@@ -70,97 +33,50 @@ move_record read_move(const sqlite_query& row) {
             .plan = to_json(row.text(11))};
 }
 
-template <typename Read>
-auto read_all(sqlite_query& query, Read read) -> stored<std::vector<decltype(read(query))>> {
-    std::vector<decltype(read(query))> records;
-    auto stepped = query.step();
-    for (; stepped == sqlite_step::row; stepped = query.step())
-        records.push_back(read(query));
-    if (stepped == sqlite_step::failed) return failed(query);
-    return records;
+}  // namespace
+
+stored<std::vector<placement_record>> sqlite_store::placements() {
+    const std::lock_guard lock(mutex_);
+    auto query = ask("SELECT {} FROM placements ORDER BY tool", placement_columns);
+    return read_all(query, read_placement);
 }
 
-template <typename Read>
-auto read_one(sqlite_query& query, Read read) -> stored<std::optional<decltype(read(query))>> {
-    const auto stepped = query.step();
-    if (stepped == sqlite_step::failed) return failed(query);
-    if (stepped == sqlite_step::done) return std::nullopt;
-    return std::optional(read(query));
+stored<std::optional<placement_record>> sqlite_store::placement(const std::string& tool) {
+    const std::lock_guard lock(mutex_);
+    auto query = ask("SELECT {} FROM placements WHERE tool = ?", placement_columns);
+    query.bind(tool);
+    return read_one(query, read_placement);
 }
 
-class sqlite_store final : public store {
-  public:
-    explicit sqlite_store(opened_sqlite opened) : opened_(std::move(opened)) {}
+stored<std::optional<move_record>> sqlite_store::move(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    auto query = ask("SELECT {} FROM moves WHERE id = ?", move_columns);
+    query.bind(id);
+    return read_one(query, read_move);
+}
 
-    stored<std::vector<placement_record>> placements() override {
-        const std::lock_guard lock(mutex_);
-        auto query = ask("SELECT {} FROM placements ORDER BY tool", placement_columns);
-        return read_all(query, read_placement);
-    }
+stored<std::vector<move_record>> sqlite_store::unfinished_moves() {
+    const std::lock_guard lock(mutex_);
+    auto query = ask("SELECT {} FROM moves WHERE outcome = '' ORDER BY serial", move_columns);
+    return read_all(query, read_move);
+}
 
-    stored<std::optional<placement_record>> placement(const std::string& tool) override {
-        const std::lock_guard lock(mutex_);
-        auto query = ask("SELECT {} FROM placements WHERE tool = ?", placement_columns);
-        query.bind(tool);
-        return read_one(query, read_placement);
-    }
-
-    stored<bool> put_placement(const placement_record& record) override;
-    stored<void> put_move(const move_record& record) override;
-
-    stored<std::optional<move_record>> move(const std::string& id) override {
-        const std::lock_guard lock(mutex_);
-        auto query = ask("SELECT {} FROM moves WHERE id = ?", move_columns);
-        query.bind(id);
-        return read_one(query, read_move);
-    }
-
-    stored<std::vector<move_record>> unfinished_moves() override {
-        const std::lock_guard lock(mutex_);
-        auto query = ask("SELECT {} FROM moves WHERE outcome = '' ORDER BY serial", move_columns);
-        return read_all(query, read_move);
-    }
-
-    stored<std::vector<move_record>> recent_moves(std::size_t limit) override {
-        const std::lock_guard lock(mutex_);
-        auto query = ask("SELECT {} FROM moves ORDER BY serial DESC LIMIT ?", move_columns);
-        query.bind(static_cast<std::int64_t>(limit));
-        return read_all(query, read_move);
-    }
-
-    stored<std::uint64_t> add_decision(const decision_record& record) override;
-    stored<std::vector<decision_record>> decisions(const std::string& tool,
-                                                   std::size_t limit) override;
-    stored<void> add_ddl(const std::string& tool, const std::string& sql) override;
-    stored<std::vector<std::string>> ddl(const std::string& tool) override;
-    stored<void> put_document(const std::string& kind,
-                              const std::string& name,
-                              const nlohmann::json& body) override;
-    stored<std::optional<nlohmann::json>> document(const std::string& kind,
-                                                   const std::string& name) override;
-
-  private:
-    [[nodiscard]] sqlite3* db() const noexcept { return opened_.db.get(); }
-    [[nodiscard]] sqlite_query ask(std::string sql, std::string_view columns) const {
-        sql.replace(sql.find("{}"), 2, columns);
-        return {db(), sql};
-    }
-    stored<void> run(sqlite_query& query) const {
-        if (!query.run()) return failed(query);
-        return {};
-    }
-
-    std::mutex mutex_;
-    opened_sqlite opened_;
-};
+stored<std::vector<move_record>> sqlite_store::recent_moves(std::size_t limit) {
+    const std::lock_guard lock(mutex_);
+    auto query = ask("SELECT {} FROM moves ORDER BY serial DESC LIMIT ?", move_columns);
+    query.bind(static_cast<std::int64_t>(limit));
+    return read_all(query, read_move);
+}
 
 stored<bool> sqlite_store::put_placement(const placement_record& record) {
     const std::lock_guard lock(mutex_);
     sqlite_query query(db(),
-                       "INSERT INTO placements (tool, home, epoch, since_ms, move) "
-                       "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tool) DO UPDATE SET "
+                       "INSERT INTO placements (tool, home, epoch, since_ms, move, version) "
+                       "VALUES (?, ?, ?, ?, ?, (SELECT version + 1 FROM leader)) "
+                       "ON CONFLICT (tool) DO UPDATE SET "
                        "home = excluded.home, epoch = excluded.epoch, "
-                       "since_ms = excluded.since_ms, move = excluded.move "
+                       "since_ms = excluded.since_ms, move = excluded.move, "
+                       "version = excluded.version "
                        "WHERE excluded.epoch > placements.epoch RETURNING 1");
     query.bind(record.tool)
         .bind(to_number(record.home))
@@ -171,6 +87,7 @@ stored<bool> sqlite_store::put_placement(const placement_record& record) {
     if (stepped == sqlite_step::done) return false;
     // The change is committed when the statement has been stepped to its end.
     if (stepped == sqlite_step::failed || !query.run()) return failed(query);
+    static_cast<void>(announce());  // nobody but this process could want to know
     return true;
 }
 
@@ -266,12 +183,10 @@ stored<std::optional<nlohmann::json>> sqlite_store::document(const std::string& 
     return read_one(query, [](const sqlite_query& row) { return to_json(row.text(0)); });
 }
 
-}  // namespace
-
-stored<std::unique_ptr<store>> open_sqlite_store(const std::string& path) {
+stored<std::unique_ptr<fleet_store>> open_sqlite_store(const std::string& path) {
     auto opened = open_sqlite(path);
     if (!opened) return tl::unexpected(std::move(opened).error());
-    return std::make_unique<sqlite_store>(std::move(*opened));
+    return std::unique_ptr<fleet_store>(std::make_unique<sqlite_store>(std::move(*opened)));
 }
 
 }  // namespace hotlane::placement

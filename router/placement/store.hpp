@@ -20,7 +20,13 @@
 namespace hotlane::placement {
 
 struct store_error {
+    enum class kind {
+        failed,
+        away,       // the store cannot be reached: nothing was done, or nobody knows
+        not_leader  // another sidecar leads: nothing was done
+    };
     std::string what;
+    kind why{kind::failed};
 };
 template <typename Value>
 using stored = tl::expected<Value, store_error>;
@@ -84,9 +90,5 @@ class store {
     virtual stored<std::optional<nlohmann::json>> document(const std::string& kind,
                                                            const std::string& name) = 0;
 };
-
-// Opens or makes the file (parent folder must exist). Errors: locked by another process, not a
-// hotlane store, newer version, disk.
-stored<std::unique_ptr<store>> open_sqlite_store(const std::string& path);
 
 }  // namespace hotlane::placement

@@ -10,6 +10,7 @@
 
 #include "config/load.hpp"
 #include "router/move/move.hpp"
+#include "router/placement/fleet_store.hpp"
 #include "router/sql/facts.hpp"
 
 namespace {

@@ -19,7 +19,8 @@ links = {
     "router/session": "hotlane_wire hotlane_sql hotlane_policy tl::expected fmt::fmt "
                       "OpenSSL::Crypto",
     "router/placement": "hotlane_policy hotlane_config tl::expected fmt::fmt "
-                        "nlohmann_json::nlohmann_json SQLite::SQLite3 Threads::Threads",
+                        "nlohmann_json::nlohmann_json SQLite::SQLite3 PostgreSQL::PostgreSQL "
+                        "Threads::Threads",
     "router/net": "hotlane_session hotlane_placement hotlane_config hotlane_metrics Boost::boost "
                   "OpenSSL::SSL Threads::Threads",
     "router/levers": "hotlane_sql hotlane_policy tl::expected fmt::fmt",

@@ -70,6 +70,21 @@ class Postgres:
             for name in databases:
                 c.execute(f'create database "{name}" owner "{role}"')
 
+    def standby(self):
+        """A streaming standby of this cluster, started; asynchronous, so a promotion may lose a tail."""
+        made = object.__new__(Postgres)
+        made.folder, made.port, made.password = self.folder, free_port(), self.password
+        made.data = self.folder / f"pg{made.port}"
+        subprocess.run(as_unprivileged([str(PG_BIN / "pg_basebackup"), "-D", str(made.data), "-R", "-c", "fast",
+                                        "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"]),
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+        made.settings = {**self.settings, "port": made.port}
+        made.process = None
+        return made.start()
+
+    def promote(self):
+        self.execute("SELECT pg_promote()")
+
     def stop(self, mode: str = "fast"):
         if self.process and self.process.alive():
             number = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode]
@@ -137,8 +152,9 @@ class DevEngine:
 class Hotlane:
     """The program under test, with a configuration file of the test's own."""
 
-    def __init__(self, folder: Path, config: str, port: int | None = None):
+    def __init__(self, folder: Path, config: str, port: int | None = None, state: str | None = None):
         self.folder = folder
+        self.state_line = state    # of a fleet: what stands behind `state:`
         self.port = port or free_port()
         self.metrics_port = free_port()
         self.socket = folder / "admin.sock"
@@ -151,7 +167,8 @@ class Hotlane:
 
     def header(self) -> str:
         return (f"version: 1\nlisten:\n  - tcp: 127.0.0.1:{self.port}\nadmin: {{socket: {self.socket}}}\n"
-                f"metrics: {{listen: 127.0.0.1:{self.metrics_port}}}\nstate: {{file: {self.state}}}\n"
+                f"metrics: {{listen: 127.0.0.1:{self.metrics_port}}}\n"
+                f"state: {self.state_line or '{file: %s}' % self.state}\n"
                 "log: {level: info, format: json}\n")
 
     def start(self, env: dict | None = None, wait_ready: bool = True):

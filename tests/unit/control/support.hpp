@@ -18,6 +18,7 @@
 #include <catch2/catch.hpp>
 
 #include "router/control/parts.hpp"
+#include "router/placement/fleet_store.hpp"
 
 namespace hotlane::control::test {
 

@@ -124,3 +124,61 @@ TEST_CASE("without a move the marker decides, and the store is only believed in 
     CHECK(at(M::fenced, S::none).on_marker == P::unfence);
     CHECK(at(M::fenced, S::none).where == W::postgres);
 }
+
+TEST_CASE("the leader of a fleet believes the homes, not a journal that may lack its end") {
+    const auto at = [](J journal, home_kind to, M marker) {
+        home_facts facts;
+        facts.journal = journal;
+        facts.to = to;
+        facts.marker = marker;
+        return decide_in_fleet(facts);
+    };
+    // The flip happened and the entry of it was lost.
+    for (const auto journal : {J::before_fence, J::fenced})
+        CHECK(at(journal, OUT, M::flipped).ends == X::forget);
+    CHECK(at(J::committing, OUT, M::flipped).where == W::postgres);
+    // A later move happened and is gone from the store.
+    for (const auto journal : {J::before_fence, J::fenced, J::committing, J::committed})
+        for (const auto to : {OUT, BACK})
+            CHECK(at(journal, to, M::elsewhere).ends == X::forget);
+    // A fence may follow the last entry: what it could rename is sealed before the tool is served.
+    CHECK(at(J::before_fence, OUT, M::midway).on_engine == N::undo_fence);
+    CHECK(at(J::before_fence, OUT, M::at_start).on_engine == N::undo_fence);
+    home_facts lost;
+    lost.marker = M::staging;
+    lost.stored = store_point::engine;
+    CHECK(decide_in_fleet(lost).on_engine == N::undo_fence);
+    CHECK(decide_in_fleet(lost).on_marker == P::undo_stage);
+}
+
+TEST_CASE("no leader undoes a move that it found while the marker cannot be read") {
+    for (const auto journal : {J::before_fence, J::fenced, J::committing})
+        for (const auto to : {OUT, BACK})
+            for (const auto marker : {M::unreachable, M::absent}) {
+                home_facts facts;
+                facts.journal = journal;
+                facts.to = to;
+                facts.marker = marker;
+                const auto v = decide_in_fleet(facts);
+                CHECK(v.where == W::nobody);
+                CHECK(v.on_engine == N::none);
+            }
+}
+
+TEST_CASE("a sidecar that follows reads, and does nothing at any home") {
+    for (int m = 0; m <= static_cast<int>(M::fenced); ++m)
+        for (int s = 0; s <= static_cast<int>(store_point::postgres_ahead); ++s)
+            for (int e = 0; e <= static_cast<int>(engine_point::traces); ++e) {
+                const home_facts facts{J::before_fence,
+                                       OUT,
+                                       static_cast<M>(m),
+                                       static_cast<store_point>(s),
+                                       static_cast<engine_point>(e)};
+                const auto v = decide_to_follow(facts);
+                CHECK(v.on_engine == N::none);
+                CHECK(v.on_marker == P::none);
+                if (facts.marker == M::fenced) CHECK(v.where == W::nobody);
+                if (facts.marker == M::serving) CHECK(v.where != W::engine);
+                if (facts.marker == M::staging) CHECK(v.where != W::postgres);
+            }
+}

@@ -28,7 +28,7 @@ struct folder {
     fs::path path;
 };
 
-std::unique_ptr<store> open_or_fail(const std::string& file) {
+std::unique_ptr<fleet_store> open_or_fail(const std::string& file) {
     auto opened = open_sqlite_store(file);
     if (!opened) FAIL(opened.error().what);
     return std::move(*opened);
@@ -60,7 +60,29 @@ move_record move_in(const std::string& id, const std::string& phase) {
 
 TEST_CASE("sqlite: the store does what every store must") {
     const folder in;
-    store_back_end back_end{[&in] { return open_or_fail(in.file()); }};
+    store_back_end back_end{[&in] {
+        auto made = open_or_fail(in.file());
+        lead(*made, "test");
+        return made;
+    }};
+    SECTION("awkward texts") {
+        check_awkward_texts(back_end);
+    }
+    SECTION("leases") {
+        check_leases(back_end);
+    }
+    SECTION("the leader") {
+        check_leader(back_end);
+    }
+    SECTION("news") {
+        check_news(back_end);
+    }
+    SECTION("holds") {
+        check_holds(back_end);
+    }
+    SECTION("reports") {
+        check_reports(back_end);
+    }
     SECTION("placements") {
         check_placements(back_end);
     }

@@ -1,0 +1,24 @@
+// What a sidecar saw of a tool, for the leader: JSON out, JSON in. Bounded by the sender.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "router/placement/route.hpp"
+
+namespace hotlane::control {
+
+using counted_now = std::array<std::uint64_t, 6>;
+counted_now read_counters(const placement::counters& from);
+
+// null: nothing happened since `before`. Statements beyond `most` are left out, and counted.
+nlohmann::json make_report(const counted_now& before,
+                           const counted_now& now,
+                           std::vector<placement::observation> seen,
+                           std::size_t most);
+// Adds it to what the leader knows of the tool. Anything that is not understood is left out.
+void merge_report(placement::tool_entry& into, const nlohmann::json& report);
+
+}  // namespace hotlane::control

@@ -1,0 +1,110 @@
+"""Several hotlanes that share a state store, one engine and one PostgreSQL home."""
+import os
+import shutil
+import time
+
+from .process import make_folder, wait_until
+from .servers import DevEngine, Hotlane, Postgres
+
+POLICIES = """policies:
+  default:
+    mode: observe
+    rails: {hold_max: 5s, moves_per_hour: 1000, min_stay: 0s, cooldown: 1s}
+"""
+
+
+def pause(seconds: float):
+    """How long a fault lasts; never how long a test waits for something to become true."""
+    time.sleep(seconds)
+
+
+class Fleet:
+    def __init__(self, size: int, tool: str = "shop", lease: str = "3s", standby: bool = False):
+        self.folder, self.tool = make_folder("hotlane-fleet-"), tool
+        self.sidecars: list[Hotlane] = []
+        try:
+            # The store on a server of its own: it dies without taking the home with it.
+            self.home = Postgres(self.folder).start()
+            self.home.create("app", tool)
+            self.store = Postgres(self.folder).start()
+            self.store.create("app", "state")
+            self.standby = self.store.standby() if standby else None
+            self.engine = DevEngine(self.folder, [tool], "2ms", "50ns").start()
+            ports = ",".join(str(s.port) for s in (self.store, self.standby) if s)
+            hosts = ",".join("127.0.0.1" for _ in ports.split(","))
+            for i in range(size):
+                folder = self.folder / f"s{i}"
+                folder.mkdir()
+                folder.chmod(0o777)
+                state = (f'{{postgres: "host={hosts} port={ports} dbname=state user=app", name: s{i}, '
+                         f"lease: {lease}, statement_timeout: 1s}}")
+                self.sidecars.append(Hotlane(folder, self._config(), state=state))
+        except BaseException:
+            self.close()
+            raise
+
+    def _config(self) -> str:
+        return ("postgres:\n  main: {address: 127.0.0.1:%d, admin: {user: postgres}}\n" % self.home.port + POLICIES +
+                f"tools:\n  - name: {self.tool}\n    match: {{database: {self.tool}}}\n"
+                f"    engine: {{kind: twill, address: 127.0.0.1:{self.engine.ports[self.tool]}}}\n"
+                f"    postgres: {{server: main, database: {self.tool}, role: app}}\n")
+
+    def start(self):
+        for s in self.sidecars:
+            s.start()
+        return self
+
+    def alive(self) -> list[Hotlane]:
+        return [s for s in self.sidecars if s.process and s.process.alive()]
+
+    def leader(self, deadline_s: float = 30) -> Hotlane:
+        """The sidecar that leads and decides; waits for one."""
+        return wait_until(self._leader, deadline_s, "a leader decides", 0.05)
+
+    def _leader(self):
+        for s in self.alive():
+            done = s.cli("fleet", "-o", "json", check=False, timeout=10)
+            if done.returncode == 0 and '"state": "leading"' in done.stdout:
+                return s
+        return None
+
+    def homes(self) -> list[str]:
+        return [s.where(self.tool)["home"] if s.where(self.tool)["served"] else "-" for s in self.alive()]
+
+    def wait_home(self, home: str, deadline_s: float = 60):
+        wait_until(lambda: set(self.homes()) == {home}, deadline_s, f"all sidecars serve at {home}")
+
+    def move(self, home: str, deadline_s: float = 120):
+        """Until a move to `home` has succeeded; one may be undone by what a test does meanwhile."""
+        end = time.monotonic() + deadline_s
+        while True:
+            done = self.leader().route(self.tool, home)
+            if done.returncode == 0 or set(self.homes()) == {home}:
+                return self.wait_home(home)
+            assert time.monotonic() < end, f"no move to {home}: {done.stdout}{done.stderr}"
+            time.sleep(0.2)
+
+    def close(self):
+        for s in self.sidecars:
+            if s.process and s.process.alive():
+                try:
+                    s.stop()
+                except Exception:
+                    s.process.kill()
+        for name in ("engine", "standby", "store", "home"):
+            server = getattr(self, name, None)
+            if server and server.process and server.process.alive():
+                try:
+                    server.stop()
+                except Exception:
+                    server.process.kill()
+        if os.environ.get("HOTLANE_KEEP_FOLDERS"):
+            print(f"kept {self.folder}")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
