@@ -57,7 +57,7 @@ void session::implementation::command_complete(std::string_view tag) {
         succeeded(facts->statements[index], text ? std::string_view(*text) : "", tag);
     } else if (front.what == owes::execute && front.statement && front.statement->facts) {
         const auto statement = front.statement;
-        statement_done(*statement->facts, statement->sql, statement->types);
+        statement_done(*statement->facts, statement->text->sql, statement->parameters());
         for (const auto& one : statement->facts->statements)
             succeeded(one, statement->text->sql, tag);
     } else if (front.what == owes::execute && !in_block_) {
@@ -67,8 +67,9 @@ void session::implementation::command_complete(std::string_view tag) {
 
 void session::implementation::statement_done(const sql::facts& facts,
                                              std::string_view sql,
-                                             std::span<const std::uint32_t> types) {
-    if (env_.wants_statement(facts.fingerprint)) env_.statement_seen(facts.fingerprint, sql, types);
+                                             std::span<const std::uint32_t> parameters) {
+    if (env_.wants_statement(facts.fingerprint))
+        env_.statement_seen(facts.fingerprint, sql, parameters);
 }
 
 void session::implementation::succeeded(const sql::statement& statement,

@@ -379,8 +379,8 @@ void session::implementation::skip_to_sync() {
     expect_again();
 }
 
-// The home speaks though nothing is asked. Its farewell (FATAL, then it closes) is no news to a
-// session that can open another link; one that cannot, or is in a transaction, is told.
+// The home speaks though nothing is asked. Its farewell (FATAL) is no news to a session that can
+// open another link; one that cannot, or is in a transaction, is told.
 void session::implementation::take_idle_error(std::string_view body, std::string_view whole) {
     auto fields = wire::decode_error(body);
     if (!fields) return broken_home("malformed ErrorResponse");
@@ -390,10 +390,7 @@ void session::implementation::take_idle_error(std::string_view body, std::string
         if (!begun_) return broken_home("an error that answers nothing");
         return give_error(*fields, whole);
     }
-    if (!begun_ && state_.pinned() == pin::none) {
-        drop_link(false);
-        return;
-    }
+    if (!begun_ && state_.pinned() == pin::none) return drop_link(false);
     give_error(*fields, whole);
     end();
 }

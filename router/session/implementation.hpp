@@ -201,7 +201,7 @@ class session::implementation {
     void command_complete(std::string_view tag);
     void statement_done(const sql::facts& facts,
                         std::string_view sql,
-                        std::span<const std::uint32_t> types);
+                        std::span<const std::uint32_t> parameters);
     void succeeded(const sql::statement& statement, std::string_view sql, std::string_view tag);
     void parameter_set(const sql::statement& statement, std::string_view sql);
     void note_pins(const sql::statement& statement);
