@@ -32,8 +32,8 @@ std::optional<double> number_at(const json& object, const char* key) {
 
 // What the running hotlane knows of its tools and of the moves that ended.
 std::optional<std::vector<config::observed_tool>> observe(const client_options& with) {
-    const auto tools = ask(with, "GET", "/v1/tools");
-    const auto moves = ask(with, "GET", "/v1/moves?limit=200");
+    const auto tools = ask(with, "GET", "tools");
+    const auto moves = ask(with, "GET", "moves?limit=200");
     if (tools.exit != ok || moves.exit != ok) return std::nullopt;
     std::vector<config::observed_tool> out;
     for (const auto& t : at(tools.body, "tools")) {

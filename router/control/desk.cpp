@@ -125,7 +125,9 @@ void desk::feed(policy::sample counters) {
     sampling_.last_error.clear();
     const auto writes = entry_->writes.take();
     record_sample(home, counters, seen, writes);
-    policy_.add_writes(writes);
+    // A window of which writes were lost is not predicted: half of them would look calm.
+    const auto dropped = entry_->writes.dropped();
+    if (std::exchange(writes_dropped_, dropped) == dropped) policy_.add_writes(writes);
     const auto before = policy_.last_window();
     carry_out(policy_.feed(counters, seen, others(), in_.now()));
     const auto after = policy_.last_window();

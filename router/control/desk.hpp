@@ -144,6 +144,7 @@ class desk {
     std::optional<bool> engine_up_;
     std::optional<bool> postgres_up_;
     std::optional<policy::postgres_model> target_;
+    std::uint64_t writes_dropped_{0};
     std::atomic<bool> own_work_{false};
 };
 

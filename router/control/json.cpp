@@ -35,6 +35,48 @@ json to_json(const policy::finding& found) {
             {"note", found.note}};
 }
 
+json to_json(const policy::home_figures& f) {
+    return {{"latency_ms", f.latency_us * 1e-3},
+            {"p95_ms", f.p95_us * 1e-3},
+            {"writes_per_s", f.writes_per_s},
+            {"failure_rate", f.failure_rate}};
+}
+
+json to_json(const policy::lane_rates& r) {
+    return {{"handoff_rate", r.handoff_rate},
+            {"mean_wait_ms", r.mean_wait_us * 1e-3},
+            {"conflict_rate", r.conflict_rate}};
+}
+
+json to_json(const policy::neighbour_view& n) {
+    return {{"tools", n.tools},
+            {"acquires_per_s", n.acquires_per_s},
+            {"handoff_rate", n.handoff_rate},
+            {"mean_wait_ms", n.mean_wait_us * 1e-3}};
+}
+
+json to_json(const policy::lane_figures& f) {
+    return {{"acquires", f.acquires},
+            {"handoff_rate", or_null(f.handoff_rate())},
+            {"mean_wait_ms", scaled(f.mean_wait_us(), 1e-3)},
+            {"conflict_rate", or_null(f.conflict_rate())}};
+}
+
+template <typename Value>
+json shown(const std::optional<Value>& value) {
+    return value ? to_json(*value) : json(nullptr);
+}
+
+// What was expected of a move and what came true, and how the other tools fared.
+json expectations(const policy::decision& made) {
+    return {{"forecast", shown(made.forecast)},
+            {"came_true", shown(made.came_true)},
+            {"foreseen", shown(made.foreseen)},
+            {"seen_at_home", shown(made.seen_at_home)},
+            {"neighbours_before", shown(made.neighbours_before)},
+            {"neighbours_after", shown(made.neighbours_after)}};
+}
+
 }  // namespace
 
 json to_json(policy::time_point at) {
@@ -60,6 +102,7 @@ json to_json(const policy::window& w) {
             {"abort_rate", or_null(w.abort_rate())},
             {"conflict_rate", or_null(w.conflict_rate())},
             {"seen_share", or_null(w.seen_share())},
+            {"predicted", shown(w.predicted)},
             {"note", w.note}};
 }
 
@@ -82,6 +125,7 @@ json to_json(const policy::decision& made) {
             {"windows", std::move(windows)},
             {"measures", std::move(measures)},
             {"finding", to_json(made.found)},
+            {"expected", expectations(made)},
             {"reason", made.reason},
             {"would_change", made.would_change},
             {"done", made.done},
