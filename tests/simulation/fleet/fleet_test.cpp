@@ -16,7 +16,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 }
 
 int size_for(std::uint64_t seed) {
-    if (seed % 25 == 0) return 50;
+    if (seed % 100 == 0) return 50;
     return static_cast<int>(2 + seed % 8);
 }
 
