@@ -101,6 +101,7 @@ class coordinator final : public move::fleet {
         std::array<std::uint64_t, 6> told{};       // counters in the last report
         std::deque<std::string> ddl;               // seen here, not in the store yet
         std::vector<placement::observation> seen;  // for the next report
+        policy::time_point statements_told{};
     };
 
     void work(const std::stop_token& stop);

@@ -1,5 +1,7 @@
 #include "router/control/reports.hpp"
 
+#include <optional>
+
 namespace hotlane::control {
 
 using nlohmann::json;
@@ -62,7 +64,18 @@ json make_report(const counted_now& before,
     return out;
 }
 
-void merge_report(placement::tool_entry& into, const json& report) try {
+void add_statements(json& report,
+                    const std::vector<placement::seen_statement>& lately,
+                    policy::time_point since,
+                    std::size_t most) {
+    json list = json::array();
+    for (const auto& one : lately)
+        if (one.at > since && list.size() < most)
+            list.push_back({{"of", one.fingerprint}, {"sql", one.sql}, {"types", one.types}});
+    if (!list.empty()) report["statements"] = std::move(list);
+}
+
+void merge_report(placement::tool_entry& into, const json& report, policy::time_point now) try {
     if (!report.is_object()) return;
     const auto counts = report.find("counts");
     if (counts != report.end() && counts->is_array() && counts->size() == counted_now{}.size()) {
@@ -78,6 +91,11 @@ void merge_report(placement::tool_entry& into, const json& report) try {
     }
     for (const auto& said : report.value("seen", json::array()))
         if (auto one = to_observation(said)) into.seen.push(std::move(*one));
+    for (const auto& said : report.value("statements", json::array())) {
+        const auto types = said.at("types").get<std::vector<std::uint32_t>>();
+        into.statements.see(
+            said.at("of").get<std::uint64_t>(), said.at("sql").get<std::string>(), types, now);
+    }
 } catch (const json::exception&) {
     // Another version's report: what was understood so far stays.
 }

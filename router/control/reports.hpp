@@ -18,7 +18,15 @@ nlohmann::json make_report(const counted_now& before,
                            const counted_now& now,
                            std::vector<placement::observation> seen,
                            std::size_t most);
-// Adds it to what the leader knows of the tool. Anything that is not understood is left out.
-void merge_report(placement::tool_entry& into, const nlohmann::json& report);
+// The statements that were seen after `since` go with it, for rehearsals.
+void add_statements(nlohmann::json& report,
+                    const std::vector<placement::seen_statement>& lately,
+                    policy::time_point since,
+                    std::size_t most);
+// Adds it to what the leader knows of the tool. Anything that is not understood is left out; times
+// are the leader's own.
+void merge_report(placement::tool_entry& into,
+                  const nlohmann::json& report,
+                  policy::time_point now);
 
 }  // namespace hotlane::control
