@@ -175,6 +175,13 @@ nlohmann::json coordinator::report() {
         const auto now = read_counters(tool.entry->counted);
         auto said =
             make_report(tool.told, now, std::exchange(tool.seen, {}), with_.observations_max);
+        if (!said.is_null()) {
+            const auto until = in_.now();
+            add_statements(said,
+                           tool.entry->statements.lately(until),
+                           std::exchange(tool.statements_told, until),
+                           with_.observations_max);
+        }
         tool.told = now;
         if (tool.follows.held()) said["held"] = tool.follows.move();
         if (!said.is_null()) out[name] = std::move(said);

@@ -44,6 +44,10 @@ struct fleet_bench {
     coordinator all;
 };
 
+policy::time_point at(long long ms) {
+    return policy::time_point(policy::duration(ms));
+}
+
 std::chrono::steady_clock::time_point soon() {
     return std::chrono::steady_clock::now() + 10s;
 }
@@ -129,11 +133,17 @@ TEST_CASE("what a sidecar saw is counted once at the leader, with its statements
     CHECK(report["left_out"] == 1);
     CHECK(make_report(now, now, {}, 2).is_null());
     placement::tool_entry leader;
-    merge_report(leader, report);
-    merge_report(leader, {{"counts", "nonsense"}});
-    merge_report(leader, {{"counts", {1, "two", 3, 4, 5, 6}}, {"seen", {1, 2}}});
+    auto told = report;
+    seen.statements.see(9, "SELECT 1", {}, at(5));
+    add_statements(told, seen.statements.lately(at(6)), at(4), 10);
+    merge_report(leader, told, at(100));
+    merge_report(leader, {{"counts", "nonsense"}}, at(100));
+    merge_report(leader, {{"counts", {1, "two", 3, 4, 5, 6}}, {"seen", {1, 2}}}, at(100));
     CHECK(leader.elsewhere.write_conflicts == 2);
     const auto kept = leader.seen.take();
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].table == "t");
+    REQUIRE(leader.statements.lately(at(101)).size() == 1);
+    CHECK(leader.statements.lately(at(101))[0].at == at(100));
+    CHECK(leader.statements.lately(at(101))[0].sql == "SELECT 1");
 }
