@@ -1,6 +1,7 @@
 #include "router/move/move.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <random>
 
 #include "config/load.hpp"
