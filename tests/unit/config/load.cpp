@@ -219,3 +219,28 @@ TEST_CASE("no text makes the loader misbehave") {
         }
     });
 }
+
+TEST_CASE("the state of a fleet is one DSN without a secret, and in one place") {
+    const auto with = [](const std::string& state) {
+        return load_text("version: 1\nstate: {" + state + "}\ntools: []\n", "t.yaml");
+    };
+    const auto good = with("postgres: \"host=a,b dbname=hotlane\", password: {env: X}, lease: 6s");
+    REQUIRE(good);
+    REQUIRE(good->value.shared_state);
+    CHECK(good->value.shared_state->dsn == "host=a,b dbname=hotlane");
+    CHECK(good->value.shared_state->lease == std::chrono::seconds{6});
+    CHECK(good->value.shared_state->password.name == "X");
+    CHECK_FALSE(load_text("version: 1\ntools: []\n", "t.yaml")->value.shared_state);
+
+    const auto refused = [&](const std::string& state, const std::string& why) {
+        const auto got = with(state);
+        REQUIRE_FALSE(got);
+        CHECK(got.error().text.find(why) != std::string::npos);
+        CHECK(got.error().text.find("hunter2") == std::string::npos);
+    };
+    refused("postgres: \"host=a password=hunter2\"", "holds a password");
+    refused("postgres: \"postgresql://me:hunter2@a/x\"", "holds a password");
+    refused("postgres: \"host=a\", file: /x/state.db", "in one place");
+    refused("postgres: \"host=a\", lease: 3s, statement_timeout: 2s", "a third of the lease");
+    refused("lease: 6s", "unknown key");
+}

@@ -47,6 +47,7 @@ snapshot full() {
     s.what = {"0.1.0", "abc", "gcc"};
     s.config_hash = "00";
     s.tools = {full_tool("counter")};
+    s.fleet = fleet_snapshot{true, true, 7, 1, 0, 99, 2};
     s.process = read_process_usage();
     return s;
 }
