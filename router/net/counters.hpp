@@ -9,24 +9,24 @@
 namespace hotlane::net {
 
 // Limits by the name that config/model.hpp gives them; `other` takes a name nobody listed.
-inline constexpr std::array<std::string_view, 16> limit_names{"client_connections",
-                                                              "clients_before_login",
-                                                              "login_timeout",
-                                                              "connect_timeout",
-                                                              "connect_try_timeout",
-                                                              "buffer_bytes",
-                                                              "parsed_message_bytes",
-                                                              "held_clients",
-                                                              "hold_max",
-                                                              "statements_per_client",
-                                                              "parameters_per_client",
-                                                              "cancel_in_flight",
-                                                              "statements_per_tool",
-                                                              "statement_sample",
-                                                              "open_files",
-                                                              "pool_wait",
-                                                              "statements_per_link",
-                                                              "other"};
+inline constexpr auto limit_names = std::to_array<std::string_view>({"client_connections",
+                                                                     "clients_before_login",
+                                                                     "login_timeout",
+                                                                     "connect_timeout",
+                                                                     "connect_try_timeout",
+                                                                     "buffer_bytes",
+                                                                     "parsed_message_bytes",
+                                                                     "held_clients",
+                                                                     "hold_max",
+                                                                     "statements_per_client",
+                                                                     "parameters_per_client",
+                                                                     "cancel_in_flight",
+                                                                     "statements_per_tool",
+                                                                     "statement_sample",
+                                                                     "open_files",
+                                                                     "pool_wait",
+                                                                     "statements_per_link",
+                                                                     "other"});
 
 struct net_counters {
     std::atomic<std::uint64_t> accepted{0}, refused{0}, accept_errors{0};

@@ -35,8 +35,8 @@ def pipeline(asked, _folder, port: int, _name) -> dict[str, bool]:
     program = asked.libraries / "libpq_pipeline"
     names = subprocess.run([str(program), "tests"], capture_output=True, text=True, check=True).stdout.split()
     dsn = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
-    return {name: not subprocess.run([str(program), "-r", "700", name, dsn], capture_output=True, timeout=600).returncode
-            for name in names}
+    run = [str(program), "-r", "700"]
+    return {name: not subprocess.run([*run, name, dsn], capture_output=True, timeout=600).returncode for name in names}
 
 
 def main() -> int:
