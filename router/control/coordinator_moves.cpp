@@ -109,13 +109,13 @@ void coordinator::release(const std::string& tool, const std::string& move) {
     poke();
 }
 
-void coordinator::looked(placement::tool_entry& entry, bool known) {
+void coordinator::looked(placement::tool_entry& entry, bool is_known) {
     const auto route = entry.current();
     {
         const std::lock_guard lock(mutex_);
         auto& tool = at(entry.name);
         tool.entry = &entry;
-        if (known) {
+        if (is_known) {
             step(tool, {follow_event::placed, route->at.kind, route->epoch, {}});
         } else {
             step(tool, {follow_event::unconfirmed, {}, 0, {}}, route->reason);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/model.hpp"
+#include "policy/shadow.hpp"
 #include "router/move/move.hpp"
 #include "router/placement/route.hpp"
 #include "router/placement/store.hpp"

@@ -21,7 +21,7 @@ std::string lower(std::string text) {
 }
 
 // nullopt: the engine does not answer.
-std::optional<nlohmann::json> look(context& with) {
+std::optional<nlohmann::json> tables_of_engine(context& with) {
     auto engine = with.homes.open(policy::home_kind::engine, with.limit.connect);
     if (!engine) return std::nullopt;
     (*engine)->set_deadline(with.limit.statement);
@@ -43,9 +43,9 @@ void note_first_sight(context& with) {
     const auto passed = store.ddl(tool);
     if (!passed || !passed->empty()) return;
     // Not stored: the next look finds more tables older than they are, never fewer.
-    if (const auto names = look(with))
-        static_cast<void>(
-            store.put_document(std::string(document_kind), tool, {{"tables", *names}}));
+    if (const auto names = tables_of_engine(with))
+        static_cast<void>(store.put_document(
+            std::string(document_kind), tool, nlohmann::json{{"tables", *names}}));
 }
 
 older_tables read_first_sight(placement::store& store, const std::string& tool) {
