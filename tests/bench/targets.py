@@ -107,7 +107,8 @@ class Ways:
         pool = "" if mode == "session" else f"    pool: {{mode: {mode}, max: {LINKS}}}\n"
         hotlane = Hotlane(folder, (
             "limits: {client_connections: 5000, clients_before_login: 4000}\n"
-            f"postgres:\n  main: {{address: 127.0.0.1:{self.pg.port}, admin: {{user: postgres}}}}\n"
+            f"postgres:\n  main: {{address: 127.0.0.1:{self.pg.port}, admin: {{user: postgres}}, "
+            "require_durable: false}\n"
             f"tools:\n  - name: {mode}\n    engine: {{kind: twill, address: 127.0.0.1:{self.engine.ports[mode]}}}\n"
             f"    postgres: {{server: main, database: {mode}, role: app}}\n{pool}"))
         hotlane.start()

@@ -18,6 +18,8 @@ class Gate:
         self.chance = 0.0
         self.refuse = False
         self.silent = False
+        self.deaf_to = None           # a pair whose client's side is not read
+        self.newest = None            # the pair that was opened last
         self.cuts = 0
         self.random = random.Random(seed)
         self._lock = threading.Lock()
@@ -67,15 +69,18 @@ class Gate:
         pair = (client, home)
         with self._lock:
             self._pairs.add(pair)
+            self.newest = pair
         try:
-            self._pump(client, home)
+            self._pump(pair)
         except (OSError, ValueError):   # ValueError: cut_all() closed a socket that select was to watch
             pass
         self._close(pair)
 
-    def _pump(self, client, home):
+    def _pump(self, pair):
+        client, home = pair
         while not self._stop:
-            ready, _, _ = select.select([client, home], [], [], 0.5)
+            watched = [home] if self.deaf_to is pair else [client, home]
+            ready, _, _ = select.select(watched, [], [], 0.2)
             for side in ready:
                 data = side.recv(65536)
                 if not data:
