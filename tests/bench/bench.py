@@ -16,8 +16,8 @@ from hotlane_test.servers import PG_BIN
 from targets import Ways
 from workloads import idle_clients, pgbench, psql_copy
 
-QUICK = {"rounds": 2, "seconds": 1, "copy_mib": 128, "idle_shared": 3000, "idle_own": 200}
-FULL = {"rounds": 5, "seconds": 5, "copy_mib": 1024, "idle_shared": 3000, "idle_own": 300}
+QUICK = {"rounds": 2, "transactions": 10_000, "results": 300, "copy_mib": 128, "idle_shared": 3000, "idle_own": 200}
+FULL = {"rounds": 5, "transactions": 60_000, "results": 1000, "copy_mib": 1024, "idle_shared": 3000, "idle_own": 300}
 
 
 def prepare(ways: Ways, sizes: dict):
@@ -37,13 +37,14 @@ def prepare(ways: Ways, sizes: dict):
 
 def workloads(ways: Ways, sizes: dict):
     """(name, unit, run) in the order of one round."""
-    folder, seconds, mib = ways.folder, sizes["seconds"], sizes["copy_mib"]
+    folder, mib = ways.folder, sizes["copy_mib"]
     for mode in ("simple", "prepared"):
         for clients in (1, 16, 64):
             yield (f"select {mode}, {clients} clients", "tx",
                    lambda t, m=mode, c=clients: None if m == "prepared" and not t.prepared else
-                   pgbench(t, folder, seconds, c, "-S", "-M", m))
-    yield ("result of 1 MiB, 1 client", "tx", lambda t: pgbench(t, folder, seconds, 1, "-f", str(folder / "mib.sql")))
+                   pgbench(t, folder, sizes["transactions"], c, "-S", "-M", m))
+    yield ("result of 1 MiB, 1 client", "tx",
+           lambda t: pgbench(t, folder, sizes["results"], 1, "-f", str(folder / "mib.sql")))
     out = f"COPY (SELECT repeat('x', 8191) FROM generate_series(1, {mib * 128})) TO STDOUT"
     yield (f"copy out of {mib} MiB", "MiB", lambda t: psql_copy(t, out, mib))
     yield (f"copy in of {mib // 2} MiB", "MiB",
@@ -106,8 +107,11 @@ def main():
     words = argparse.ArgumentParser()
     words.add_argument("--quick", action="store_true")
     words.add_argument("--out")
+    words.add_argument("--scale", type=float, default=1.0, help="times as much work, for busy machines 0.1")
     asked = words.parse_args()
-    sizes, start = (QUICK if asked.quick else FULL), time.monotonic()
+    sizes, start = dict(QUICK if asked.quick else FULL), time.monotonic()
+    for what in ("transactions", "results", "copy_mib", "idle_shared", "idle_own"):
+        sizes[what] = max(2, int(sizes[what] * asked.scale))
     folder = make_folder("hotlane-bench-")
     folder.chmod(0o755)
     ways = Ways(folder, pool_modes())
