@@ -58,7 +58,7 @@ fi
 [ -x "$work/lib/libpq_pipeline" ] ||
     gcc -O1 -w -I /usr/include/postgresql -I /usr/include/postgresql/internal \
         -I "$work/root/usr/include/postgresql/15/server" "$src/src/test/modules/libpq_pipeline/libpq_pipeline.c" \
-        -o "$work/lib/libpq_pipeline" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
+        -o "$work/lib/libpq_pipeline" -L "$work/root/usr/lib/postgresql/15/lib" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
 chmod -R a+rX "$work"
 exec /usr/bin/env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$here/tests/support" PG_BIN="$bin" /usr/bin/python3 \
     "$here/tests/integration/postgres_suites.py" --source "$src" --libraries "$work/lib" --pgxs "$pgxs" "${suites[@]}"
