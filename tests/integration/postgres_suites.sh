@@ -50,7 +50,7 @@ if [ ! -f "$work/lib/regress.so" ]; then
     dpkg -x "$work"/postgresql-server-dev-15_*.deb "$work/root"
     headers=$work/root/usr/include/postgresql/15/server
     for file in src/test/regress/regress contrib/spi/refint contrib/spi/autoinc; do
-        gcc -shared -fPIC -O1 -w -I "$headers" -I "$headers/internal" -I /usr/include/postgresql \
+        gcc -shared -fPIC -O1 -w -DREFINT_VERBOSE -I "$headers" -I "$headers/internal" -I /usr/include/postgresql \
             -I "$src/src/test/regress" "$src/$file.c" -o "$work/lib/$(basename "$file").so" ||
             skip "regress.so cannot be built"
     done
