@@ -114,20 +114,23 @@ def main():
         sizes[what] = max(2, int(sizes[what] * asked.scale))
     folder = make_folder("hotlane-bench-")
     folder.chmod(0o755)
-    ways = Ways(folder, pool_modes())
+    ways, lines = Ways(folder, pool_modes()), []
+
+    def say(more: list[str]):
+        lines.extend(more)
+        print("\n".join(more), flush=True)
+        if asked.out:
+            Path(asked.out).write_text("\n".join(lines) + "\n")
     try:
         prepare(ways, sizes)
-        lines = [f"{sizes['rounds']} rounds, interleaved; medians; ratios of medians",
-                 *(f"{t.name}: {t.note}" for t in ways.targets if t.note), *ways.skipped]
-        lines += table(measure(ways, sizes), ways.targets)
-        lines += idle(ways, sizes)
-        lines += ["", f"took {time.monotonic() - start:.0f} s"]
+        say([f"{sizes['rounds']} rounds, interleaved; medians; ratios of medians",
+             *(f"{t.name}: {t.note}" for t in ways.targets if t.note), *ways.skipped])
+        say(table(measure(ways, sizes), ways.targets))
+        say(idle(ways, sizes))
+        say(["", f"took {time.monotonic() - start:.0f} s"])
     finally:
         ways.close()
         shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join(lines))
-    if asked.out:
-        Path(asked.out).write_text("\n".join(lines) + "\n")
     return 0
 
 

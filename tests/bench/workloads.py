@@ -82,12 +82,12 @@ def idle_clients(target: Target, count: int) -> float:
     for _ in range(count):
         clients.append(Wire(target.port, 60).login("app", target.database))
         clients[-1].run("SELECT 1")
-    after = resident(target.pid)
+    after, sockets = resident(target.pid), others(target.pid)
     for client in clients:
         client.drop()
     first.run("SELECT 1")
     first.drop()
-    wait_until(lambda: others(target.pid) < 60, 60, "they are gone")
+    wait_until(lambda: others(target.pid) <= sockets - count, 60, "they are gone")
     return (after - before) / count
 
 

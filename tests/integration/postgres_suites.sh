@@ -50,7 +50,7 @@ if [ ! -f "$work/lib/regress.so" ]; then
     dpkg -x "$work"/postgresql-server-dev-15_*.deb "$work/root"
     headers=$work/root/usr/include/postgresql/15/server
     for file in src/test/regress/regress contrib/spi/refint contrib/spi/autoinc; do
-        gcc -shared -fPIC -O1 -w -I "$headers" -I "$headers/internal" -I /usr/include/postgresql \
+        gcc -shared -fPIC -O1 -w -DREFINT_VERBOSE -I "$headers" -I "$headers/internal" -I /usr/include/postgresql \
             -I "$src/src/test/regress" "$src/$file.c" -o "$work/lib/$(basename "$file").so" ||
             skip "regress.so cannot be built"
     done
@@ -58,7 +58,7 @@ fi
 [ -x "$work/lib/libpq_pipeline" ] ||
     gcc -O1 -w -I /usr/include/postgresql -I /usr/include/postgresql/internal \
         -I "$work/root/usr/include/postgresql/15/server" "$src/src/test/modules/libpq_pipeline/libpq_pipeline.c" \
-        -o "$work/lib/libpq_pipeline" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
+        -o "$work/lib/libpq_pipeline" -L "$work/root/usr/lib/postgresql/15/lib" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
 chmod -R a+rX "$work"
 exec /usr/bin/env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$here/tests/support" PG_BIN="$bin" /usr/bin/python3 \
     "$here/tests/integration/postgres_suites.py" --source "$src" --libraries "$work/lib" --pgxs "$pgxs" "${suites[@]}"

@@ -6,6 +6,7 @@ from hotlane_test.pgwire import (bind, close, describe, execute, flush, function
                                  terminate)
 
 INT4, TEXT = 23, 25
+TAKEN = "hotlane knows the client's names, a link has others: it answers itself"
 FLUSHED = "PostgreSQL forgets what it has not sent when the client's end comes; hotlane asks it for that first"
 BATCH = (parse("SELECT $1::int + 1 AS n"), bind("41"), describe("P"), execute())
 
@@ -114,9 +115,10 @@ CASES = [
     case("a named statement parsed and used in one batch", send(
         parse("SELECT $1::int", "s"), bind("1", name="s"), execute(), bind("2", name="s"), execute(), sync()), ready()),
     case("a name that is taken", send(parse("SELECT 1", "s"), sync()), ready(), send(parse("SELECT 1", "s"), sync()),
-         ready(), send(parse("SELECT 2", "s"), sync()), ready(), send(bind(name="s"), execute(), sync()), ready()),
+         ready(), send(parse("SELECT 2", "s"), sync()), ready(), send(bind(name="s"), execute(), sync()), ready(),
+         own=TAKEN),
     case("a name that is taken, in one batch", send(parse("SELECT 1", "s"), parse("SELECT 2", "s"), sync()), ready(),
-         send(bind(name="s"), execute(), sync()), ready()),
+         send(bind(name="s"), execute(), sync()), ready(), own=TAKEN),
     case("close, then the name again", send(parse("SELECT 1", "s"), close("S", "s"), parse("SELECT 2", "s"), sync()),
          ready(), send(bind(name="s"), execute(), sync()), ready()),
     case("close of what is not there", send(close("S", "nothing"), close("P", "nothing"), close("S"), close("P"),

@@ -72,8 +72,8 @@ CASES = [
     case("notices between rows", ask("SELECT noisy(i) FROM generate_series(1, 5) i")),
     case("a warning without effect", ask("COMMIT"), ask("ROLLBACK"), ask("BEGIN"), ask("BEGIN"), ask("END")),
     case("an error that ends the session", ask("SELECT pg_terminate_backend(pg_backend_pid())"), closed()),
-    case("a statement time-out", ask("SET statement_timeout = 50"), ask("SELECT pg_sleep(20)"), ask("SELECT 1")),
-    case("a lock time-out", ask("SET lock_timeout = 1; BEGIN; LOCK TABLE kv IN ACCESS SHARE MODE; COMMIT")),
+    case("a statement time-out", ask("SET statement_timeout = 700"), ask("SELECT pg_sleep(20)"), ask("SELECT 1")),
+    case("a lock time-out", ask("SET lock_timeout = 700; BEGIN; LOCK TABLE kv IN ACCESS SHARE MODE; COMMIT")),
     # transactions
     case("commit", ask("BEGIN"), ask("INSERT INTO scratch VALUES (1, 'a')"), ask("COMMIT"),
          after="SELECT * FROM scratch"),
