@@ -69,7 +69,9 @@ tl::expected<listeners, std::string> open_unix(asio::io_context& io,
 
 tl::expected<std::vector<asio::ip::address>, std::string> addresses_of(asio::io_context& io,
                                                                        const std::string& host) {
-    if (host == "*") return std::vector<asio::ip::address>{asio::ip::address_v4::any()};
+    if (host == "*")
+        return std::vector<asio::ip::address>{asio::ip::address_v4::any(),
+                                              asio::ip::address_v6::any()};
     error_code error;
     const auto literal = asio::ip::make_address(host, error);
     if (!error) return std::vector{literal};

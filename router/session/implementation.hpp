@@ -8,6 +8,7 @@
 //   client_side.cpp  messages of the client
 //   extended.cpp     Parse, Bind, Describe, Close, Execute, Sync and COPY of the client
 //   home_side.cpp    messages of the home
+//   errors.cpp       its errors: what the client is told, what it skips
 //   effects.cpp      what a statement did once it has succeeded
 //   boundary.cpp     where transactions begin and end: gate, route, hold
 //   isolation.cpp    rule 9: at which level a transaction begins

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <charconv>
+#include <deque>
 #include <optional>
 
 namespace hotlane::session {
@@ -74,6 +75,48 @@ std::optional<std::string_view> attribute(std::string_view& rest, char name) {
     return value;
 }
 
+struct derived_keys {
+    hash client{}, server{};
+};
+
+derived_keys derive(std::string_view password, std::string_view salt, int iterations) {
+    hash salted{};
+    PKCS5_PBKDF2_HMAC(password.data(),
+                      static_cast<int>(password.size()),
+                      raw(salt),
+                      static_cast<int>(salt.size()),
+                      iterations,
+                      EVP_sha256(),
+                      hash_size,
+                      salted.data());
+    const derived_keys made{hmac(view(salted), "Client Key"), hmac(view(salted), "Server Key")};
+    OPENSSL_cleanse(salted.data(), salted.size());
+    return made;
+}
+
+// Stretching a password takes milliseconds of the thread that serves everybody, and a role's salt
+// is the same at each login: the keys of the last few are kept.
+derived_keys keys_of(std::string_view password, std::string_view salt, int iterations) {
+    constexpr std::size_t kept_max = 64;
+    struct kept {
+        hash password;  // of it, not itself
+        std::string salt;
+        int iterations;
+        derived_keys keys;
+    };
+    thread_local std::deque<kept> all;
+    const auto digest = sha256(password);
+    for (const auto& one : all)
+        if (one.iterations == iterations && one.salt == salt && one.password == digest)
+            return one.keys;
+    all.push_back({digest, std::string(salt), iterations, derive(password, salt, iterations)});
+    if (all.size() > kept_max) {
+        OPENSSL_cleanse(&all.front().keys, sizeof(derived_keys));
+        all.pop_front();
+    }
+    return all.back().keys;
+}
+
 std::string random_nonce() {
     std::array<unsigned char, 18> bytes{};
     RAND_bytes(bytes.data(), static_cast<int>(bytes.size()));
@@ -117,16 +160,8 @@ tl::expected<std::string, std::string> scram_client::final_message(std::string_v
     if (failure != std::errc{} || stop != end || iterations < 1 || iterations > iterations_max)
         return tl::unexpected<std::string>("its SCRAM iteration count is out of bounds");
 
-    hash salted{};
-    PKCS5_PBKDF2_HMAC(password_.data(),
-                      static_cast<int>(password_.size()),
-                      raw(*salt),
-                      static_cast<int>(salt->size()),
-                      iterations,
-                      EVP_sha256(),
-                      hash_size,
-                      salted.data());
-    const auto client_key = hmac(view(salted), "Client Key");
+    const auto keys = keys_of(password_, *salt, iterations);
+    const auto& client_key = keys.client;
     const auto stored_key = sha256(view(client_key));
     const auto without_proof = "c=biws,r=" + std::string(*nonce);  // biws: base64 of "n,,"
     const auto signed_text =
@@ -135,9 +170,7 @@ tl::expected<std::string, std::string> scram_client::final_message(std::string_v
     hash proof{};
     for (std::size_t i = 0; i < hash_size; ++i)
         proof[i] = static_cast<unsigned char>(client_key[i] ^ signature[i]);
-    const auto server_key = hmac(view(salted), "Server Key");
-    server_signature_ = std::string(view(hmac(view(server_key), signed_text)));
-    OPENSSL_cleanse(salted.data(), salted.size());
+    server_signature_ = std::string(view(hmac(view(keys.server), signed_text)));
     return without_proof + ",p=" + base64(view(proof));
 }
 

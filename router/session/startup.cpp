@@ -148,12 +148,9 @@ void session::implementation::greet(const pairs_ptr& status, std::string_view no
     told_status_ = status;
     wire::append_backend_key(out, number, secret);
     wire::append_ready(out, wire::transaction_status::idle);
+    // What the client has sent behind its startup packet is taken by whoever called.
     phase_ = phase::relaying;
-    if (shutting_down_) {
-        fatal(texts::shutdown());
-        return;
-    }
-    pump();
+    if (shutting_down_) fatal(texts::shutdown());
 }
 
 }  // namespace hotlane::session

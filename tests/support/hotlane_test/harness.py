@@ -1,5 +1,6 @@
 """The data plane alone (net-harness) in front of one home."""
 import json
+import os
 import subprocess
 
 import psycopg
@@ -8,7 +9,7 @@ from .process import program, wait_until
 
 
 def pool_modes() -> list[str]:
-    return ["session", "transaction"]
+    return os.environ.get("HOTLANE_POOL_MODES", "session").split()
 
 
 class Harness:

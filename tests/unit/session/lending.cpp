@@ -59,6 +59,18 @@ TEST_CASE("the first client of an identity is greeted by what a link was told") 
     REQUIRE(s.opened.empty());
 }
 
+TEST_CASE("a startup packet that comes byte by byte is not read twice") {
+    script s(home_kind::postgres, {}, true, pooling::transaction);
+    auto link = fresh();
+    s.env().known_greeting = link.status;
+    s.env().facts.isolation = isolation_rule::read_committed;
+    s.env().free = &link;
+    s.piece = 1;
+    s.client(f::startup() + query);
+    REQUIRE(tags(s.to_client()) == "RSSKZI");
+    REQUIRE(s.to_link() == query);
+}
+
 TEST_CASE("whom the home refuses at the first login reads its words, once") {
     script s(home_kind::postgres, {}, true, pooling::transaction);
     s.client(f::startup());
