@@ -1,8 +1,5 @@
 // The follower's table row by row, and what must hold after any events in any order.
 #include <rapidcheck/catch.h>
-// GCC 12 takes an optional that a property's lambda holds for one that was never set.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-
 #include <catch2/catch.hpp>
 
 #include "router/placement/follower.hpp"
