@@ -19,13 +19,15 @@ class own_lease {
   public:
     explicit own_lease(span_ms length) : length_(length) {}
     void renewed(moment sent) {
-        if (!from_ || sent > *from_) from_ = sent;
+        if (!renewed_ || sent > from_) from_ = sent;
+        renewed_ = true;
     }
-    [[nodiscard]] bool holds(moment now) const { return from_ && now - *from_ < length_; }
+    [[nodiscard]] bool holds(moment now) const { return renewed_ && now - from_ < length_; }
 
   private:
     span_ms length_;
-    std::optional<moment> from_;
+    moment from_{};
+    bool renewed_{false};
 };
 
 class lease_watch {
