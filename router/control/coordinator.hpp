@@ -37,6 +37,7 @@ class coordinator final : public move::fleet {
         std::chrono::milliseconds look_again{250};  // at a home that did not tell
         std::chrono::milliseconds watch_every{100};
         std::size_t observations_max{64};  // of one tool in one report
+        std::size_t writes_max{2'000};
         int lookers{4};
     };
     // What the rest of the control plane does; set before start().
@@ -102,6 +103,7 @@ class coordinator final : public move::fleet {
         std::deque<std::string> ddl;               // seen here, not in the store yet
         std::vector<placement::observation> seen;  // for the next report
         policy::time_point statements_told{};
+        std::uint64_t writes_dropped{0};
     };
 
     void work(const std::stop_token& stop);

@@ -183,7 +183,7 @@ void coordinator::merge_reports() {
                 entry = in_.tools.resolve({.user = name, .database = name, .application_name = {}});
                 if (!entry || entry->name != name) continue;
             }
-            merge_report(*entry, said, in_.now());
+            merge_report(*entry, said, one.sidecar, in_.now());
             const auto held = said.find("held");
             if (held == said.end() || !held->is_string()) continue;
             const auto move = held->get<std::string>();

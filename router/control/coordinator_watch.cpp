@@ -181,6 +181,12 @@ nlohmann::json coordinator::report() {
                            tool.entry->statements.lately(until),
                            std::exchange(tool.statements_told, until),
                            with_.observations_max);
+            const auto dropped = tool.entry->writes.dropped();
+            add_writes(said,
+                       tool.entry->writes.take(),
+                       dropped - std::exchange(tool.writes_dropped, dropped),
+                       until,
+                       with_.writes_max);
         }
         tool.told = now;
         if (tool.follows.held()) said["held"] = tool.follows.move();

@@ -1,5 +1,7 @@
 #include "router/control/reports.hpp"
 
+#include <chrono>
+#include <functional>
 #include <optional>
 
 namespace hotlane::control {
@@ -11,6 +13,10 @@ namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t sample_bytes_max = 2'000;
 constexpr const char* words[] = {"ddl", "conflict", "write"};
+
+std::int64_t micros(policy::time_point at) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
+}
 
 json to_json(const placement::observation& seen) {
     return {{"what", words[static_cast<std::size_t>(seen.what)]},
@@ -75,7 +81,29 @@ void add_statements(json& report,
     if (!list.empty()) report["statements"] = std::move(list);
 }
 
-void merge_report(placement::tool_entry& into, const json& report, policy::time_point now) try {
+void add_writes(json& report,
+                const std::vector<policy::write_interval>& writes,
+                std::uint64_t dropped,
+                policy::time_point now,
+                std::size_t most) {
+    const auto now_us = micros(now);
+    json list = json::array();
+    for (const auto& w : writes)
+        if (list.size() < most)
+            list.push_back({w.session,
+                            now_us - w.start_us,
+                            w.end_us - w.start_us,
+                            w.key,
+                            (w.conflict ? 1 : 0) + (w.block ? 2 : 0)});
+    const auto lost = dropped + writes.size() - list.size();
+    if (!list.empty()) report["writes"] = std::move(list);
+    if (lost > 0) report["writes_lost"] = lost;
+}
+
+void merge_report(placement::tool_entry& into,
+                  const json& report,
+                  const std::string& sidecar,
+                  policy::time_point now) try {
     if (!report.is_object()) return;
     const auto counts = report.find("counts");
     if (counts != report.end() && counts->is_array() && counts->size() == counted_now{}.size()) {
@@ -96,6 +124,18 @@ void merge_report(placement::tool_entry& into, const json& report, policy::time_
         into.statements.see(
             said.at("of").get<std::uint64_t>(), said.at("sql").get<std::string>(), types, now);
     }
+    const auto of = std::hash<std::string>{}(sidecar);
+    for (const auto& said : report.value("writes", json::array())) {
+        const auto start = micros(now) - said.at(1).get<std::int64_t>();
+        const auto flags = said.at(4).get<int>();
+        into.writes.push({.session = said.at(0).get<std::uint64_t>() ^ of,
+                          .start_us = start,
+                          .end_us = start + said.at(2).get<std::int64_t>(),
+                          .key = said.at(3).get<std::uint64_t>(),
+                          .conflict = (flags & 1) != 0,
+                          .block = (flags & 2) != 0});
+    }
+    into.writes.count_dropped(report.value("writes_lost", std::uint64_t{0}));
 } catch (const json::exception&) {
     // Another version's report: what was understood so far stays.
 }

@@ -23,10 +23,19 @@ void add_statements(nlohmann::json& report,
                     const std::vector<placement::seen_statement>& lately,
                     policy::time_point since,
                     std::size_t most);
+// The write transactions go with it, as microseconds before the report: clocks of sidecars are
+// never compared. Those beyond `most` are left out and counted, so that nobody predicts from a
+// part.
+void add_writes(nlohmann::json& report,
+                const std::vector<policy::write_interval>& writes,
+                std::uint64_t dropped,
+                policy::time_point now,
+                std::size_t most);
 // Adds it to what the leader knows of the tool. Anything that is not understood is left out; times
-// are the leader's own.
+// are the leader's own, and sessions of two sidecars stay two.
 void merge_report(placement::tool_entry& into,
                   const nlohmann::json& report,
+                  const std::string& sidecar,
                   policy::time_point now);
 
 }  // namespace hotlane::control

@@ -30,6 +30,11 @@ std::vector<policy::write_interval> write_intervals::take() {
     return std::exchange(all_, {});
 }
 
+void write_intervals::count_dropped(std::uint64_t more) {
+    const std::lock_guard lock(mutex_);
+    dropped_ += more;
+}
+
 std::uint64_t write_intervals::dropped() const {
     const std::lock_guard lock(mutex_);
     return dropped_;

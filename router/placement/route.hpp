@@ -135,6 +135,7 @@ class write_intervals {
     explicit write_intervals(std::size_t max = 50'000) : max_(max) {}
     void push(const policy::write_interval& one);
     std::vector<policy::write_interval> take();
+    void count_dropped(std::uint64_t more);  // elsewhere, on the way here
     [[nodiscard]] std::uint64_t dropped() const;
 
   private:

@@ -136,13 +136,21 @@ TEST_CASE("what a sidecar saw is counted once at the leader, with its statements
     auto told = report;
     seen.statements.see(9, "SELECT 1", {}, at(5));
     add_statements(told, seen.statements.lately(at(6)), at(4), 10);
-    merge_report(leader, told, at(100));
-    merge_report(leader, {{"counts", "nonsense"}}, at(100));
-    merge_report(leader, {{"counts", {1, "two", 3, 4, 5, 6}}, {"seen", {1, 2}}}, at(100));
+    add_writes(told, {{1, 4'000, 4'500, 7, true, false}, {2, 4'600, 4'700}}, 0, at(5), 1);
+    merge_report(leader, told, "s2", at(100));
+    merge_report(leader, {{"counts", "nonsense"}}, "s2", at(100));
+    merge_report(leader, {{"counts", {1, "two", 3, 4, 5, 6}}, {"seen", {1, 2}}}, "s2", at(100));
     CHECK(leader.elsewhere.write_conflicts == 2);
     const auto kept = leader.seen.take();
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].table == "t");
+    const auto writes = leader.writes.take();
+    REQUIRE(writes.size() == 1);
+    CHECK(writes[0].start_us == 99'000);  // a millisecond before it was told
+    CHECK(writes[0].end_us == 99'500);
+    CHECK(writes[0].session != 1);
+    CHECK((writes[0].key == 7 && writes[0].conflict && !writes[0].block));
+    CHECK(leader.writes.dropped() == 1);
     REQUIRE(leader.statements.lately(at(101)).size() == 1);
     CHECK(leader.statements.lately(at(101))[0].at == at(100));
     CHECK(leader.statements.lately(at(101))[0].sql == "SELECT 1");
