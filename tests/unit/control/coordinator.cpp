@@ -20,7 +20,7 @@ struct fleet_bench {
         all.start({[this] { ++elected; },
                    [this] { return looked.load(); },
                    [this] { ++leading; },
-                   [](const std::string&) { return false; }});
+                   [this](const std::string&) { return moving.load(); }});
     }
     static coordinator::settings settings() {
         coordinator::settings with;
@@ -41,6 +41,7 @@ struct fleet_bench {
     std::unique_ptr<placement::fleet_store> shared;
     std::atomic<int> elected{0}, leading{0};
     std::atomic<bool> looked{false};
+    std::atomic<bool> moving{true};
     coordinator all;
 };
 
@@ -101,6 +102,15 @@ TEST_CASE("a hold waits for every sidecar, and names the one that does not answe
     SECTION("only as long as its lease") {
         CHECK(f.all.hold("a", "m1", soon()).has_value());
     }
+}
+
+TEST_CASE("a hold that no move belongs to is released by the one that leads") {
+    fleet_bench f;
+    f.lead();
+    REQUIRE(f.all.hold("a", "m1", soon()).has_value());
+    f.moving = false;  // its mover is gone
+    CHECK(eventually([&] { return !f.gate().held(); }));
+    CHECK(eventually([&] { return !f.shared->changes(0)->holds.at(0).held; }));
 }
 
 TEST_CASE("news of another home reach the route; older ones do not") {
