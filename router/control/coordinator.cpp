@@ -146,6 +146,9 @@ void coordinator::beat() {
     if (!got->known) {
         ++statements_;
         static_cast<void>(store_.join(with_.who));
+        // Who is not in the list is not waited for: what is held is read after joining it.
+        version_ = 0;
+        news_due_ = true;
     }
     {
         const std::lock_guard lock(mutex_);
@@ -153,7 +156,7 @@ void coordinator::beat() {
         leader_ = got->leader;
         leader_id_ = got->leader_id;
     }
-    if (got->version != version_) news_due_ = true;
+    if (got->known && got->version != version_) news_due_ = true;
     if (!got->may_lead) return;
     ++statements_;
     const auto number = store_.take_lead(with_.who.id);
@@ -204,7 +207,9 @@ void coordinator::change(lead_event what) {
 
 void coordinator::follow_news() {
     ++statements_;
-    const auto got = store_.changes(version_);
+    auto got = store_.changes(version_);
+    // Behind what was known: another store, or one that lost its tail. All of it is news.
+    if (got && got->version < version_) got = store_.changes(0);
     if (!got) return;
     news_due_ = false;
     version_ = got->version;

@@ -127,7 +127,9 @@ stored<pg_rows> postgres_store::run_locked(const std::string& sql,
         if (session_->pending()) wake();
         return std::move(*got);
     }
-    if (!got.error().lost) return failure(store_error::kind::failed, got.error().what);
+    // Tables that are gone are made again when the next session is made ready.
+    const bool are_gone = got.error().sqlstate == "42P01" || got.error().sqlstate == "3F000";
+    if (!got.error().lost && !are_gone) return failure(store_error::kind::failed, got.error().what);
     away_reason_ = got.error().what;
     drop_session();
     wake();
