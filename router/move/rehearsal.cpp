@@ -128,10 +128,10 @@ pieces take_apart(const std::vector<placement::seen_statement>& seen, const plan
                     out.unreadable_definitions.push_back(made.shown);
                 continue;
             }
-            if (const auto relations = sql::relations_of(made.sql)) {
-                made.concerns =
-                    relations->empty() || std::any_of(relations->begin(), relations->end(), moves);
-            }
+            // What names no table of the tool (a ping, a question to the server) is a matter of
+            // the home, not of the move: it is listed.
+            if (const auto relations = sql::relations_of(made.sql))
+                made.concerns = std::any_of(relations->begin(), relations->end(), moves);
             out.all.push_back(std::move(made));
         }
     }

@@ -242,7 +242,7 @@ TEST_CASE("a reload applies policies, and says what waits for a restart") {
     CHECK(plan_reload(now, in_front).tools_added.empty());
     CHECK(plan_reload(now, in_front).needs_restart == std::vector<std::string>{"tools.c"});
 
-    // A renamed policy is a changed tool: until the restart the old name decides as it did.
+    // A renamed policy is in force at once; the old name stays for what still starts from it.
     auto before = now;
     before.policies["old"].act_mode = policy::mode::act;
     before.tools[0].policy = "old";
@@ -251,9 +251,10 @@ TEST_CASE("a reload applies policies, and says what waits for a restart") {
     renamed.policies.erase("old");
     renamed.tools[0].policy = "new";
     const auto kept = plan_reload(before, renamed);
-    CHECK(kept.needs_restart == std::vector<std::string>{"tools.a"});
+    CHECK(kept.needs_restart.empty());
+    CHECK(kept.next.tools[0].policy == "new");
+    CHECK(kept.next.policies.at("new").act_mode == policy::mode::act);
     REQUIRE(kept.next.policies.count("old") == 1);
-    CHECK(kept.next.policies.at("old").act_mode == policy::mode::act);
 
     const auto same = plan_reload(now, now);
     CHECK(same.policies_changed.empty());

@@ -26,6 +26,13 @@ tool_snapshot full_tool(const std::string& name) {
     t.predicted_handoff_ratio = 0.1;
     t.predicted_conflict_ratio = 0.1;
     t.predicted_lane_use_ratio = 0.1;
+    t.predicted_mean_wait_seconds = 0.002;
+    t.foreseen = policy::lane_rates{};
+    t.seen_at_home = policy::lane_rates{};
+    t.forecast_seconds = 0.001;
+    t.came_true_seconds = 0.002;
+    t.lane_seconds = 0.0001;
+    t.commit_seconds = 0.005;
     t.thresholds = {{"handoff_ratio", "enter", 0.5}, {"handoff_ratio", "leave", 0.3}};
     t.traffic.write_conflicts = 12'345'678;
     t.traffic.hold_wait_us = 1'500'000;
