@@ -32,7 +32,16 @@ class Ways:
     """All targets, started; `skipped` says what is missing and why."""
 
     def __init__(self, folder: Path, modes: list[str]):
-        self.folder, self.targets, self.skipped, self.processes = folder, [], [], []
+        self.folder, self.targets, self.skipped, self.processes, self.hotlanes = folder, [], [], [], []
+        self.pg = self.engine = None
+        try:
+            self._start_all(modes)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_all(self, modes: list[str]):
+        folder = self.folder
         self.pg = Postgres(folder, settings={"fsync": "off", "max_connections": 500, "log_min_messages": "fatal",
                                              "shared_buffers": "128MB"}).start()
         self.pg.create("app", "bench", *modes)
@@ -42,7 +51,6 @@ class Ways:
         for mode in ("session", "transaction"):
             self._pgbouncer(mode)
         self.engine = DevEngine(folder, modes).start()
-        self.hotlanes = []
         for mode in modes:
             self._hotlane(mode)
 
@@ -121,7 +129,9 @@ class Ways:
 
     def close(self):
         for server in [*self.hotlanes, self.engine]:
-            server.stop()
+            if server:
+                server.stop()
         for process in self.processes:
             process.kill()
-        self.pg.stop("immediate")
+        if self.pg:
+            self.pg.stop("immediate")
