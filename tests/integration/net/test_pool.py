@@ -288,7 +288,8 @@ def test_a_hold_stops_all_and_loses_none(pool):
     for _ in range(10):
         hl.tell("hold")
         assert hl.tell("drain 5000") == "drained"
-        assert hl.stats()["links_lent"] == 0
+        # One that was just lent may still be on its way back; nothing is sent over it.
+        wait_until(lambda: hl.stats()["links_lent"] == 0, 5, "what was lent is back")
         mark = sum(done)
         hl.tell("release")
         wait_until(lambda m=mark: sum(done) > m + 40, 20, "they go on")
