@@ -278,7 +278,7 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
             case kind::calm:
             case kind::spiky:
                 CHECK(tool.moves.empty());
-                CHECK(tool.flags <= 4 * incidents);  // the storage's, never its own
+                CHECK(tool.flags <= 6 * incidents);  // the storage's, never its own
                 break;
             case kind::many_rows:
                 CHECK(tool.moves.empty());
