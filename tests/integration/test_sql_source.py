@@ -8,6 +8,7 @@ import yaml
 from hotlane_test.process import REPO, make_folder, wait_until
 from hotlane_test.servers import Hotlane, Postgres
 
+TOOLS = "one", "two", "three"
 LANE = "tool", "acquires", "handoffs", "wait_us"
 COCKROACH = """
 CREATE DOMAIN int8 AS bigint;
@@ -32,7 +33,7 @@ TOOL = """  - name: %s
     engine:
       kind: sql
       address: %s
-      database: app
+      database: %s
       query: SELECT * FROM lane
       query_user: postgres
 """
@@ -60,7 +61,7 @@ def test_queries_of_the_examples_have_the_shape_and_feed_tools():
     pg = Postgres(folder).start()
     hotlane = None
     try:
-        pg.create("app", "cockroach", "yuga", "app")
+        pg.create("app", "cockroach", "yuga", *TOOLS)
         with pg.connect("cockroach") as c:
             c.execute(COCKROACH)
         got = rows_of(pg, "cockroach", query_of("sql-cockroachdb.yaml"))
@@ -73,23 +74,24 @@ def test_queries_of_the_examples_have_the_shape_and_feed_tools():
         assert got["postgres"]["handoffs"] == 3 and got["postgres"]["wait_us"] == 3_000_000
         assert got["yuga"]["handoffs"] == 0 and got["yuga"]["commits"] > 0
 
-        # One view, two tools with rows and one without: each has its own trouble, or none.
-        with pg.connect("app") as c:
-            c.execute("CREATE TABLE counts (tool text PRIMARY KEY, acquires bigint, handoffs bigint, wait_us bigint)")
-            c.execute("INSERT INTO counts VALUES ('one', 0, 0, 0), ('two', 0, 0, 0)")
-            c.execute("CREATE VIEW lane AS SELECT * FROM counts")
+        # The same view in each database, two tools with rows and one without: each has its own trouble, or none.
+        for t in TOOLS:
+            with pg.connect(t) as c:
+                c.execute("CREATE TABLE lane (tool text PRIMARY KEY, acquires bigint, handoffs bigint, wait_us bigint)")
+                c.execute("INSERT INTO lane VALUES ('one', 0, 0, 0), ('two', 0, 0, 0)")
         address = f"127.0.0.1:{pg.port}"
-        hotlane = Hotlane(folder, CONFIG + "".join(TOOL % (t, address) for t in ("one", "two", "three"))).start()
+        hotlane = Hotlane(folder, CONFIG + "".join(TOOL % (t, address, t) for t in TOOLS)).start()
         sessions = {t: psycopg.connect(host="127.0.0.1", port=hotlane.port, dbname=t, user="app", autocommit=True)
-                    for t in ("one", "two", "three")}
+                    for t in TOOLS}
         counts = {"n": 0}
 
         def read_all():
             counts["n"] += 1
-            with pg.connect("app") as c:
-                c.execute("UPDATE counts SET acquires = acquires + 100, handoffs = handoffs + 60,"
-                          " wait_us = wait_us + 600000 WHERE tool = 'one'")
-                c.execute("UPDATE counts SET acquires = acquires + 50 WHERE tool = 'two'")
+            for t in TOOLS:
+                with pg.connect(t) as c:
+                    c.execute("UPDATE lane SET acquires = acquires + 100, handoffs = handoffs + 60,"
+                              " wait_us = wait_us + 600000 WHERE tool = 'one'")
+                    c.execute("UPDATE lane SET acquires = acquires + 50 WHERE tool = 'two'")
             for s in sessions.values():
                 s.execute("SELECT 1")
             tools = {t["name"]: t for t in hotlane.json("tools")["tools"]}
