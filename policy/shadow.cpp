@@ -81,6 +81,17 @@ struct moment {
 };
 using agenda = std::priority_queue<moment, std::vector<moment>, std::greater<>>;
 
+// Takes what is due, in order, until the time or the steps are over; `take` may add to the agenda.
+template <typename Take>
+void play(agenda& due, double length_us, Take take) {
+    for (std::size_t steps = 0; !due.empty() && steps < steps_max; ++steps) {
+        const auto next = due.top();
+        if (next.at > length_us) break;
+        due.pop();
+        take(next);
+    }
+}
+
 // --- the engine -------------------------------------------------------------------------------
 
 class lane_simulation {
@@ -91,15 +102,9 @@ class lane_simulation {
     lane_figures run(double length_us) {
         for (std::size_t i = 0; i < plans_.size(); ++i)
             plan_next(i, 0.0);
-        for (std::size_t steps = 0; !agenda_.empty() && steps < steps_max; ++steps) {
-            const auto next = agenda_.top();
-            if (next.at > length_us) break;
-            agenda_.pop();
-            if (next.is == what::arrives)
-                arrive(next.session, next.at);
-            else
-                leave(next.session, next.at);
-        }
+        play(agenda_, length_us, [this](const moment& next) {
+            next.is == what::arrives ? arrive(next.session, next.at) : leave(next.session, next.at);
+        });
         return seen_;
     }
 
@@ -179,15 +184,9 @@ class row_simulation {
     home_figures run(double length_us) {
         for (std::size_t i = 0; i < plans_.size(); ++i)
             plan_next(i, 0.0);
-        for (std::size_t steps = 0; !agenda_.empty() && steps < steps_max; ++steps) {
-            const auto next = agenda_.top();
-            if (next.at > length_us) break;
-            agenda_.pop();
-            if (next.is == what::arrives)
-                arrive(next.session, next.at);
-            else
-                leave(next.session, next.at);
-        }
+        play(agenda_, length_us, [this](const moment& next) {
+            next.is == what::arrives ? arrive(next.session, next.at) : leave(next.session, next.at);
+        });
         return summary(length_us);
     }
 

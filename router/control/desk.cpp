@@ -14,10 +14,6 @@ constexpr policy::duration save_every{10'000};
 constexpr const char* document_kind = "runbook";
 constexpr std::size_t unkept_max = 10'000;  // DDL that waits for the store
 
-std::uint64_t read(const std::atomic<std::uint64_t>& value) {
-    return value.load(std::memory_order_relaxed);
-}
-
 std::string_view to_word(policy::move_end end) {
     switch (end) {
         case policy::move_end::ok:
@@ -72,21 +68,14 @@ void desk::restore() {
 }
 
 policy::traffic desk::traffic() const {
-    const auto& c = entry_->counted;
-    policy::traffic out;
-    out.transactions = read(c.transactions);
-    out.write_transactions = read(c.write_transactions);
-    out.write_conflicts = read(c.write_conflicts);
-    out.errors = read(c.errors);
-    out.unknown_outcomes = read(c.unknown_outcomes);
-    out.hold_wait_us = read(c.hold_wait_us);
-    const auto& others = entry_->elsewhere;  // all zero without a fleet
-    out.transactions += read(others.transactions);
-    out.write_transactions += read(others.write_transactions);
-    out.write_conflicts += read(others.write_conflicts);
-    out.errors += read(others.errors);
-    out.unknown_outcomes += read(others.unknown_outcomes);
-    out.hold_wait_us += read(others.hold_wait_us);
+    auto out = placement::traffic_of(entry_->counted);
+    const auto others = placement::traffic_of(entry_->elsewhere);  // all zero without a fleet
+    out.transactions += others.transactions;
+    out.write_transactions += others.write_transactions;
+    out.write_conflicts += others.write_conflicts;
+    out.errors += others.errors;
+    out.unknown_outcomes += others.unknown_outcomes;
+    out.hold_wait_us += others.hold_wait_us;
     return out;
 }
 

@@ -52,12 +52,7 @@ void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
     const auto& c = tool.entry->counted;
     out.sessions = read(c.sessions);
     out.held = tool.entry->gate.waiting();
-    out.traffic.transactions = read(c.transactions);
-    out.traffic.write_transactions = read(c.write_transactions);
-    out.traffic.write_conflicts = read(c.write_conflicts);
-    out.traffic.errors = read(c.errors);
-    out.traffic.unknown_outcomes = read(c.unknown_outcomes);
-    out.traffic.hold_wait_us = read(c.hold_wait_us);
+    out.traffic = placement::traffic_of(c);
     out.links_open = read(c.links_open);
     out.links_lent = read(c.links_lent);
     out.link_waiters = read(c.link_waiters);

@@ -45,12 +45,13 @@ std::optional<placement::observation> to_observation(const json& said) {
 }  // namespace
 
 counted_now read_counters(const placement::counters& from) {
-    return {from.transactions.load(relaxed),
-            from.write_transactions.load(relaxed),
-            from.write_conflicts.load(relaxed),
-            from.errors.load(relaxed),
-            from.unknown_outcomes.load(relaxed),
-            from.hold_wait_us.load(relaxed)};
+    const auto now = placement::traffic_of(from);
+    return {now.transactions,
+            now.write_transactions,
+            now.write_conflicts,
+            now.errors,
+            now.unknown_outcomes,
+            now.hold_wait_us};
 }
 
 json make_report(const counted_now& before,

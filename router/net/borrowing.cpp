@@ -57,13 +57,14 @@ session::pairs_ptr surroundings::greeting(const session::link_identity& who) {
 // From the loop: the pool calls while another connection is in the middle of something.
 void surroundings::link_offered(link_ptr link) {
     in_queue_ = false;
-    auto take = [this, self = owner_.lock(), link = std::move(link), serial = ++offer_serial_] {
-        const bool wanted = serial == offer_serial_ && self && self->wants_link();
-        if (!wanted) {
-            worker_.pools().give_back(link, session::link_fate::keep);
-            return;
-        }
-        self->lend(link);
+    // Without its owner nothing of `this` may be touched.
+    auto take = [this,
+                 &pools = worker_.pools(),
+                 self = owner_.lock(),
+                 link = std::move(link),
+                 serial = ++offer_serial_] {
+        const bool wanted = self && serial == offer_serial_ && self->wants_link();
+        wanted ? self->lend(link) : pools.give_back(link, session::link_fate::keep);
     };
     asio::post(io_, std::move(take));
 }
@@ -72,14 +73,14 @@ void surroundings::link_denied(const session::refusal& why, std::string words) {
     in_queue_ = false;
     auto tell =
         [this, self = owner_.lock(), why, words = std::move(words), serial = ++offer_serial_] {
-            if (serial == offer_serial_ && self) self->deny_link(why, words);
+            if (self && serial == offer_serial_) self->deny_link(why, words);
         };
     asio::post(io_, std::move(tell));
 }
 
 void surroundings::link_delayed(const std::string& notice) {
     auto tell = [this, self = owner_.lock(), notice] {
-        if (in_queue_ && self) self->delay_link(notice);
+        if (self && in_queue_) self->delay_link(notice);
     };
     asio::post(io_, std::move(tell));
 }

@@ -15,6 +15,16 @@ void hold_times::observe(std::chrono::microseconds held) noexcept {
     sum_us.fetch_add(static_cast<std::uint64_t>(held.count()), std::memory_order_relaxed);
 }
 
+policy::traffic traffic_of(const counters& counted) noexcept {
+    const auto read = [](const auto& value) { return value.load(std::memory_order_relaxed); };
+    return {read(counted.transactions),
+            read(counted.write_transactions),
+            read(counted.write_conflicts),
+            read(counted.errors),
+            read(counted.unknown_outcomes),
+            read(counted.hold_wait_us)};
+}
+
 void write_intervals::push(const policy::write_interval& one) {
     const std::lock_guard lock(mutex_);
     if (all_.size() >= max_) {

@@ -87,6 +87,9 @@ struct counters {
     hold_times held_for;
 };
 
+// What a verdict needs of them.
+policy::traffic traffic_of(const counters& counted) noexcept;
+
 // Lever 1 as the control plane wants it now. Relaxed atomics; a session reads it for each
 // statement.
 struct retry_switch {

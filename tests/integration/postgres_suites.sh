@@ -17,8 +17,10 @@ skip() { echo "skipped: $*"; exit 77; }
 # ---- sources and binaries of one minor release ----
 mkdir -p "$work"/{lists/partial,cache/archives/partial}
 sources=$work/sources.list
-printf 'deb-src %s bookworm main\ndeb-src %s bookworm-security main\n' \
-    http://deb.debian.org/debian http://deb.debian.org/debian-security >"$sources"
+# The sources of what this machine has its packages from.
+apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+    'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u >"$sources"
+[ -s "$sources" ] || skip "apt knows no Debian repository"
 own=(-o "Dir::Etc::sourcelist=$sources" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists"
     -o "Dir::Cache=$work/cache")
 if [ ! -f "$work/version" ]; then
@@ -32,23 +34,23 @@ if [ ! -f "$work/version" ]; then
     done
     [ -n "$version" ] || skip "no release has both its source and its binaries (see $work/apt.log)"
     (cd "$work" && for deb in postgresql-15_* postgresql-client-15_*; do
-        case $deb in *.deb) dpkg -x "$deb" root ;; esac
+        case $deb in *.deb) dpkg -x "$deb" unpacked ;; esac
     done && mkdir -p src && tar -xjf postgresql-15_*.orig.tar.bz2 -C src --strip-components 1)
     echo "$version" >"$work/version"
 fi
 version=$(cat "$work/version")
 echo "PostgreSQL $version"
-bin=$work/root/usr/lib/postgresql/15/bin
+bin=$work/unpacked/usr/lib/postgresql/15/bin
 src=$work/src
-pgxs=$work/root/usr/lib/postgresql/15/lib/pgxs
+pgxs=$work/unpacked/usr/lib/postgresql/15/lib/pgxs
 
 # regress.so, refint.so, autoinc.so and the isolation specs come from the source; only the libraries are built.
 if [ ! -f "$work/lib/regress.so" ]; then
     mkdir -p "$work/lib"
     (cd "$work" && apt-get download "postgresql-server-dev-15=$version" >>apt.log 2>&1) ||
         skip "no server headers of $version"
-    dpkg -x "$work"/postgresql-server-dev-15_*.deb "$work/root"
-    headers=$work/root/usr/include/postgresql/15/server
+    dpkg -x "$work"/postgresql-server-dev-15_*.deb "$work/unpacked"
+    headers=$work/unpacked/usr/include/postgresql/15/server
     for file in src/test/regress/regress contrib/spi/refint contrib/spi/autoinc; do
         gcc -shared -fPIC -O1 -w -DREFINT_VERBOSE -I "$headers" -I "$headers/internal" -I /usr/include/postgresql \
             -I "$src/src/test/regress" "$src/$file.c" -o "$work/lib/$(basename "$file").so" ||
@@ -57,8 +59,8 @@ if [ ! -f "$work/lib/regress.so" ]; then
 fi
 [ -x "$work/lib/libpq_pipeline" ] ||
     gcc -O1 -w -I /usr/include/postgresql -I /usr/include/postgresql/internal \
-        -I "$work/root/usr/include/postgresql/15/server" "$src/src/test/modules/libpq_pipeline/libpq_pipeline.c" \
-        -o "$work/lib/libpq_pipeline" -L "$work/root/usr/lib/postgresql/15/lib" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
+        -I "$work/unpacked/usr/include/postgresql/15/server" "$src/src/test/modules/libpq_pipeline/libpq_pipeline.c" \
+        -o "$work/lib/libpq_pipeline" -L "$work/unpacked/usr/lib/postgresql/15/lib" -lpq -lpgcommon -lpgport || echo "libpq_pipeline cannot be built: left out"
 chmod -R a+rX "$work"
 exec /usr/bin/env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$here/tests/support" PG_BIN="$bin" /usr/bin/python3 \
     "$here/tests/integration/postgres_suites.py" --source "$src" --libraries "$work/lib" --pgxs "$pgxs" "${suites[@]}"

@@ -9,10 +9,11 @@ import time
 
 import pytest
 
-from hotlane_test.fleet import Fleet, pause
+from hotlane_test.fleet import Fleet
 from hotlane_test.ledger import KINDS, assert_exact, check, stop_all
 from hotlane_test.process import wait_until
 
+PHASES = "stage", "rehearse", "hold", "fence", "copy", "verify", "commit"
 LONG = os.environ.get("HOTLANE_FLEET_LONG")
 
 
@@ -140,9 +141,11 @@ def test_eight_sidecars_with_a_standby_through_everything():
                 progress(writers)
                 home = "engine" if fleet.homes()[0] == "postgres" else "postgres"
                 leader = fleet.leader(60)
+                seen, phase = len(leader.process.output()), chance.choice(PHASES)
                 order = subprocess.Popen(_route_command(leader, fleet.tool, home), stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL)
-                pause(chance.uniform(0.0, 0.6))
+                wait_until(lambda: _reached(leader, seen, phase) or order.poll() is not None, 60, f"phase {phase}",
+                           0.002)
                 what = ("nothing", "kill leader", "stop leader", "stop follower", "kill store")[turn % 5]
                 began = time.monotonic()
                 victim = leader if "leader" in what else next(s for s in fleet.alive() if s is not leader)
@@ -158,7 +161,8 @@ def test_eight_sidecars_with_a_standby_through_everything():
                     fleet.store.kill()
                     fleet.store.start()
                 if what.startswith("stop"):
-                    pause(chance.uniform(0.5, 6))
+                    if chance.random() < 0.7:      # else it is stopped for a moment only
+                        progress(writers)          # the others got over it
                     victim.process.signal(signal.SIGCONT)
                 order.wait(120)
                 fleet.leader(60)

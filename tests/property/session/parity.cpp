@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include <functional>
-#include <random>
 
+#include "tests/property/session/dice.hpp"
 #include "tests/unit/session/model_home.hpp"
 
 using namespace hotlane;
@@ -13,12 +13,6 @@ using namespace hotlane::session::testing;
 using policy::home_kind;
 
 namespace {
-
-using dice = std::mt19937_64;
-
-std::size_t roll(dice& random, std::size_t below) {
-    return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
-}
 
 std::string some_sql(dice& random, int number) {
     const auto n = std::to_string(number);

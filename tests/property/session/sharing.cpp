@@ -5,8 +5,8 @@
 
 #include <deque>
 #include <functional>
-#include <random>
 
+#include "tests/property/session/dice.hpp"
 #include "tests/unit/session/model_home.hpp"
 
 using namespace hotlane;
@@ -15,12 +15,6 @@ using namespace hotlane::session::testing;
 using policy::home_kind;
 
 namespace {
-
-using dice = std::mt19937_64;
-
-std::size_t roll(dice& random, std::size_t below) {
-    return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
-}
 
 std::string some_sql(dice& random, int number) {
     const auto n = std::to_string(number);

@@ -1,21 +1,12 @@
 """Several hotlanes that share a state store, one engine and one PostgreSQL home."""
-import os
-import shutil
-import time
-
-from .process import make_folder, wait_until
-from .servers import DevEngine, Hotlane, Postgres
+from .process import clear_folder, make_folder, wait_until
+from .servers import DevEngine, Hotlane, Postgres, end_servers
 
 POLICIES = """policies:
   default:
     mode: observe
     rails: {hold_max: 5s, moves_per_hour: 1000, min_stay: 0s, cooldown: 1s}
 """
-
-
-def pause(seconds: float):
-    """How long a fault lasts; never how long a test waits for something to become true."""
-    time.sleep(seconds)
 
 
 class Fleet:
@@ -76,32 +67,18 @@ class Fleet:
 
     def move(self, home: str, deadline_s: float = 120):
         """Until a move to `home` has succeeded; one may be undone by what a test does meanwhile."""
-        end = time.monotonic() + deadline_s
-        while True:
+        def moved():
             done = self.leader().route(self.tool, home)
-            if done.returncode == 0 or set(self.homes()) == {home}:
-                return self.wait_home(home)
-            assert time.monotonic() < end, f"no move to {home}: {done.stdout}{done.stderr}"
-            time.sleep(0.2)
+            if done.returncode != 0 and set(self.homes()) != {home}:
+                raise RuntimeError(done.stdout + done.stderr)
+            return True
+        wait_until(moved, deadline_s, f"a move to {home}", 0.2)
+        self.wait_home(home)
 
     def close(self):
-        for s in self.sidecars:
-            if s.process and s.process.alive():
-                try:
-                    s.stop()
-                except Exception:
-                    s.process.kill()
-        for name in ("engine", "standby", "store", "home"):
-            server = getattr(self, name, None)
-            if server and server.process and server.process.alive():
-                try:
-                    server.stop()
-                except Exception:
-                    server.process.kill()
-        if os.environ.get("HOTLANE_KEEP_FOLDERS"):
-            print(f"kept {self.folder}")
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        end_servers(self.sidecars)
+        end_servers(getattr(self, name, None) for name in ("engine", "standby", "store", "home"))
+        clear_folder(self.folder)
 
     def __enter__(self):
         return self

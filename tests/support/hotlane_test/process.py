@@ -66,6 +66,14 @@ def make_folder(prefix: str) -> Path:
     return folder
 
 
+def clear_folder(folder: Path):
+    """Removes a test's folder; HOTLANE_KEEP_FOLDERS=1 leaves it to be looked at."""
+    if os.environ.get("HOTLANE_KEEP_FOLDERS"):
+        print(f"kept {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def wait_until(claim, deadline_s: float, what: str, interval_s: float = 0.02):
     """Waits for claim() to be true and returns its value; fails loudly at the deadline."""
     end = time.monotonic() + deadline_s

@@ -2,14 +2,13 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import psycopg
 
-from .process import Process, as_unprivileged, free_port, make_folder, program, wait_until
+from .process import Process, as_unprivileged, clear_folder, free_port, make_folder, program, wait_until
 
 PG_BIN = Path(os.environ.get("PG_BIN", "/usr/lib/postgresql/15/bin"))
 
@@ -221,6 +220,16 @@ class Hotlane:
         self.process.kill()
 
 
+def end_servers(servers):
+    """Ends what of it runs, in this order; None stands for what was never started."""
+    for server in servers:
+        if server and server.process and server.process.alive():
+            try:
+                server.stop()
+            except Exception:
+                server.process.kill()
+
+
 class Bench:
     """One PostgreSQL, one engine, one hotlane in a folder; everything ends with the `with` block."""
 
@@ -251,19 +260,10 @@ class Bench:
         return text
 
     def close(self):
-        for name in ("hotlane", "engine", "pg"):
-            server = getattr(self, name, None)
-            if server and server.process and server.process.alive():
-                try:
-                    server.stop()
-                except Exception:
-                    server.process.kill()
+        end_servers(getattr(self, name, None) for name in ("hotlane", "engine", "pg"))
         for gate in getattr(self, "gates", {}).values():
             gate.close()
-        if os.environ.get("HOTLANE_KEEP_FOLDERS"):
-            print(f"kept {self.folder}")
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        clear_folder(self.folder)
 
     def __enter__(self):
         return self

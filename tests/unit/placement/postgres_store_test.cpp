@@ -62,36 +62,7 @@ TEST_CASE("PostgreSQL keeps what every store keeps", "[.postgres]") {
         lead_soon(*made, "test");
         return made;
     }};
-    SECTION("placements") {
-        check_placements(back_end);
-    }
-    SECTION("moves") {
-        check_moves(back_end);
-    }
-    SECTION("decisions") {
-        check_decisions(back_end);
-    }
-    SECTION("DDL and documents") {
-        check_ddl_and_documents(back_end);
-    }
-    SECTION("awkward texts") {
-        check_awkward_texts(back_end);
-    }
-    SECTION("leases") {
-        check_leases(back_end);
-    }
-    SECTION("the leader") {
-        check_leader(back_end);
-    }
-    SECTION("news") {
-        check_news(back_end);
-    }
-    SECTION("holds") {
-        check_holds(back_end);
-    }
-    SECTION("reports") {
-        check_reports(back_end);
-    }
+    check_all(back_end);
 }
 
 TEST_CASE("many set the tables up at once and one leads", "[.postgres]") {

@@ -65,36 +65,7 @@ TEST_CASE("sqlite: the store does what every store must") {
         lead(*made, "test");
         return made;
     }};
-    SECTION("awkward texts") {
-        check_awkward_texts(back_end);
-    }
-    SECTION("leases") {
-        check_leases(back_end);
-    }
-    SECTION("the leader") {
-        check_leader(back_end);
-    }
-    SECTION("news") {
-        check_news(back_end);
-    }
-    SECTION("holds") {
-        check_holds(back_end);
-    }
-    SECTION("reports") {
-        check_reports(back_end);
-    }
-    SECTION("placements") {
-        check_placements(back_end);
-    }
-    SECTION("moves") {
-        check_moves(back_end);
-    }
-    SECTION("decisions") {
-        check_decisions(back_end);
-    }
-    SECTION("ddl and documents") {
-        check_ddl_and_documents(back_end);
-    }
+    check_all(back_end);
 }
 
 TEST_CASE("sqlite: a second opener is refused at once, in this process and in another") {

@@ -96,4 +96,24 @@ void check_ddl_and_documents(store_back_end& back_end) {
     REQUIRE((**there->document("runbook", "a")).is_array());
 }
 
+void check_all(store_back_end& back_end) {
+    static constexpr struct {
+        const char* what;
+        void (*check)(store_back_end&);
+    } all[] = {{"placements", check_placements},
+               {"moves", check_moves},
+               {"decisions", check_decisions},
+               {"DDL and documents", check_ddl_and_documents},
+               {"awkward texts", check_awkward_texts},
+               {"leases", check_leases},
+               {"the leader", check_leader},
+               {"news", check_news},
+               {"holds", check_holds},
+               {"reports", check_reports}};
+    for (const auto& one : all)
+        DYNAMIC_SECTION(one.what) {
+            one.check(back_end);
+        }
+}
+
 }  // namespace hotlane::placement

@@ -16,6 +16,8 @@ struct store_back_end {
     std::function<std::unique_ptr<fleet_store>()> open;
 };
 
+// A section for each of the following.
+void check_all(store_back_end& back_end);
 void check_placements(store_back_end& back_end);
 void check_moves(store_back_end& back_end);
 void check_decisions(store_back_end& back_end);
