@@ -112,6 +112,24 @@ int order_route(const client_options& with, const route_options& what) {
             "{} is on its way to {} (order {})", what.tool, what.to, cell(at(got.body, "order"))));
 }
 
+int act_on_move(const client_options& with,
+                const std::string& id,
+                const std::string& action,
+                bool wait) {
+    const auto got =
+        ask(with, "POST", "moves/" + id, {{"action", action}, {"by", operator_name()}});
+    if (got.exit == ok && action == "reverse") {
+        if (wait) return wait_for(with, at(got.body, "order"));
+        return show_done(with,
+                         got,
+                         fmt::format("{} is on its way to {} (order {})",
+                                     cell(at(got.body, "tool")),
+                                     cell(at(got.body, "to")),
+                                     cell(at(got.body, "order"), 0)));
+    }
+    return show_done(with, got, cell(at(got.body, "text")));
+}
+
 int end_shard(const client_options& with, const std::string& tool, const std::string& action) {
     const auto got =
         ask(with, "POST", tool_path(tool, "shard"), {{"action", action}, {"by", operator_name()}});

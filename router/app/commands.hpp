@@ -33,6 +33,11 @@ struct route_options {
 };
 int order_route(const client_options& with, const route_options& what);
 
+// abort, reverse or complete; only a reverse can be waited for.
+int act_on_move(const client_options& with,
+                const std::string& id,
+                const std::string& action,
+                bool wait);
 int end_shard(const client_options& with, const std::string& tool, const std::string& action);
 
 struct pin_options {

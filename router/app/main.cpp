@@ -166,7 +166,10 @@ void add_route(command_line& c) {
     route.add_option("--to", c.route.to, "engine or postgres")
         ->required()
         ->check(CLI::IsMember({"engine", "postgres"}));
-    route.add_flag("--execute", c.route.execute, "do it");
+    auto* const execute = route.add_flag("--execute", c.route.execute, "do it");
+    route.add_flag("--dry-run")
+        ->description("only say what would happen (the default)")
+        ->excludes(execute);
     route.add_flag("--wait", c.route.wait, "wait for the end; exit 1 or 6 if it did not move");
 }
 
@@ -183,8 +186,25 @@ int pin_now(command_line& c) {
     return set_pin(c.client, c.pin);
 }
 
+void add_moves(command_line& c) {
+    auto* const move = c.app.add_subcommand("move", "What can be done about one move");
+    move->require_subcommand(1);
+    const auto add = [&](const char* word, const char* help) -> CLI::App& {
+        auto& sub = add_client(c, *move, word, help, [&c, word] {
+            return act_on_move(c.client, c.move, word, c.route.wait);
+        });
+        sub.add_option("MOVE", c.move, "the move's id, as `hotlane moves` shows it")->required();
+        return sub;
+    };
+    add("abort", "Stop a running move; the tool stays at its old home");
+    add("reverse", "Bring the tool back to where this move took it from")
+        .add_flag("--wait", c.route.wait, "wait for the end; exit 1 or 6 if it did not move");
+    add("complete", "Drop the fenced copy now instead of after `keep`");
+}
+
 void add_verbs(command_line& c) {
     add_route(c);
+    add_moves(c);
     auto* const shard = c.app.add_subcommand("shard", "Answer the advice to shard a hot row");
     shard->require_subcommand(1);
     add_tool(c, add_client(c, *shard, "done", "The hot row is sharded: measure again", [&c] {

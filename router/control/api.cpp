@@ -275,6 +275,43 @@ std::optional<api_answer> not_here(controller& at) {
     return fail(409, "nobody leads the fleet at the moment", "hotlane fleet");
 }
 
+api_answer reverse(controller& at, const placement::move_record& record, const std::string& by) {
+    const auto tool = at.find(record.tool);
+    if (!tool) return unknown_tool(at, record.tool);
+    const auto route = tool->entry().current();
+    if (record.outcome != "done" || !route->served || route->at.kind != record.to ||
+        route->epoch != record.epoch + 1)
+        return fail(409,
+                    fmt::format("{} is not where move {} brought it", record.tool, record.id),
+                    "hotlane where " + record.tool);
+    const auto given = tool->order(record.from, by);
+    if (!given) return fail(409, given.error(), "hotlane explain " + record.tool);
+    return good({{"order", *given},
+                 {"move", record.id},
+                 {"tool", record.tool},
+                 {"to", policy::to_string(record.from)}},
+                202);
+}
+
+// {action: abort | reverse | complete} of one move.
+api_answer post_move(controller& at, const api_request& request) {
+    const auto& id = request.path[1];
+    const auto action = text_of(request.body, "action");
+    const auto kept = at.shared().store.move(id);
+    if (!kept) return fail(500, kept.error().what);
+    if (!kept->has_value()) return fail(404, fmt::format("no move has the id {}", id));
+    const auto look = "hotlane moves " + id;
+    if (action == "reverse") return reverse(at, **kept, who(request.body));
+    if (action == "abort") {
+        if (!at.moves().abort(id)) return fail(409, "the move does not run", look);
+        return good({{"move", id}, {"text", "the move ends at its next safe point"}}, 202);
+    }
+    if (action != "complete") return fail(400, "`action` must be abort, reverse or complete");
+    const auto ended = at.complete(id);
+    if (!ended) return fail(409, ended.error(), look);
+    return good({{"move", id}, {"text", *ended}});
+}
+
 api_answer post_reload(controller& at, const api_request&) {
     auto result = at.reload();
     const bool ok = result.value("ok", false);
@@ -299,6 +336,7 @@ constexpr std::array rows{
     row{"GET", {"tools", "*", "decisions"}, get_decisions},
     row{"GET", {"moves"}, get_moves},
     row{"GET", {"moves", "*"}, get_move},
+    row{"POST", {"moves", "*"}, post_move},
     row{"GET", {"orders", "*"}, get_order},
     row{"POST", {"tools", "*", "route"}, post_route},
     row{"POST", {"tools", "*", "shard"}, post_shard},

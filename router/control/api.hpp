@@ -6,6 +6,7 @@
 //   POST tools/T/shard      {action: done or skip, by}
 //   POST tools/T/pin        {home, for_s, reason, by}
 //   POST tools/T/unpin      {by}
+//   POST moves/ID           {action: abort, reverse or complete, by}
 //   POST reload
 //
 // 404 unknown tool or path, 405 wrong method, 400 bad body, 409 refused by a guard.

@@ -149,6 +149,25 @@ void controller::move_ended(const order& ended) {
     if (entry && !entry->current()->served && !stopping_) placer_.add(ended.what.tool);
 }
 
+tl::expected<std::string, std::string> controller::complete(const std::string& move) {
+    const auto kept = in_.store.move(move);
+    if (!kept) return tl::unexpected(kept.error().what);
+    if (!kept->has_value()) return tl::unexpected("no move has the id " + move);
+    const auto& record = **kept;
+    if (record.outcome.empty()) return tl::unexpected(std::string("the move has not ended"));
+    if (mover_.busy(record.tool))
+        return tl::unexpected("a move of " + record.tool + " is under way");
+    if (record.outcome != "done") return std::string("nothing of it is kept");
+    const std::lock_guard one_at_a_time(cleaning_);
+    if (was_cleaned(record.id)) return std::string("its fenced copy was dropped before");
+    clean_one(record);
+    if (was_cleaned(record.id)) return std::string("its fenced copy is dropped");
+    const auto alarms = late_writes();
+    const auto alarm = alarms.find(record.id);
+    return tl::unexpected(alarm == alarms.end() ? std::string("a home did not answer; try again")
+                                                : alarm->second);
+}
+
 move::report controller::rehearse(const move::request& what) {
     const auto model = model_.get();
     if (const auto at = find(what.tool)) {
@@ -209,7 +228,9 @@ bool controller::is_due(const placement::move_record& record) {
     if (!entry || record.ended == policy::time_point{} || mover_.busy(record.tool)) return false;
     const policy::duration wait =
         record.outcome == "done" ? entry->settings.keep : with_.clean_undone_after;
-    if (record.outcome != "done" && record.outcome != "undone") return false;
+    if (record.outcome != "done" && record.outcome != "undone" &&
+        record.outcome != move::dry_run_outcome)
+        return false;
     return in_.now() - record.ended >= wait && !was_cleaned(record.id);
 }
 
@@ -224,6 +245,7 @@ bool controller::was_cleaned(const std::string& move) {
 void controller::clean_up() {
     const auto moves = in_.store.recent_moves(moves_looked_at);
     if (!moves) return;
+    const std::lock_guard one_at_a_time(cleaning_);
     for (const auto& record : *moves) {
         if (is_due(record)) clean_one(record);
     }

@@ -87,6 +87,9 @@ class controller final : public admin::service {
     [[nodiscard]] const fleet& together() const noexcept { return fleet_; }
     [[nodiscard]] coordinator* coordinates() const noexcept { return coordinator_; }
     [[nodiscard]] std::map<std::string, std::string> late_writes() const;  // move -> alarm
+    // Ends `keep` of a finished move now: its fenced copy is dropped, unless the old home changed.
+    // The text says what happened; an error says why not.
+    tl::expected<std::string, std::string> complete(const std::string& move);
     // Preflight only, on the caller's thread.
     move::report rehearse(const move::request& what);
 
@@ -132,7 +135,8 @@ class controller final : public admin::service {
     std::map<std::string, std::string> late_writes_;
     reload_figures reloads_;
     metrics::exposition exposition_;
-    std::set<std::string> cleaned_;  // moves; the ticker's own
+    std::set<std::string> cleaned_;  // moves; under cleaning_
+    std::mutex cleaning_;            // one clean-up at a time
     std::mutex reloading_;           // one at a time
     std::jthread ticker_;
 };

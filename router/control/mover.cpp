@@ -92,6 +92,16 @@ std::optional<order> mover::await(std::uint64_t number,
     return found->second;
 }
 
+bool mover::abort(const std::string& move) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, there] : orders_) {
+        if (there.at != order::state::running || there.move_id != move) continue;
+        there.abort->store(true);
+        return true;
+    }
+    return false;
+}
+
 std::optional<order> mover::active(const std::string& tool) const {
     for (auto& each : all_active()) {
         if (each.what.tool == tool) return each;
@@ -143,7 +153,8 @@ void mover::run(order& mine) {
         in_.now,
         [this, number = mine.number](const placement::move_record& r) { note(number, r); },
         &stopping_,
-        in_.others};
+        in_.others,
+        mine.abort.get()};
     mine.report = in_.act.run(mine.what, around);
     mine.at = order::state::ended;
     mine.ended = in_.now();

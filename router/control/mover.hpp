@@ -27,6 +27,7 @@ struct order {
     std::string phase;
     policy::time_point phase_since{};
     std::string waits_for;  // why it waits, from the journal
+    std::shared_ptr<std::atomic<bool>> abort{std::make_shared<std::atomic<bool>>(false)};
     policy::time_point given{};
     policy::time_point ended{};
     std::optional<move::report> report;
@@ -60,6 +61,9 @@ class mover {
     [[nodiscard]] std::optional<order> await(std::uint64_t number,
                                              const std::string& seen,
                                              std::chrono::milliseconds patience) const;
+    // The running order with this move ends at its next safe point; after the flip it goes on to
+    // its end. False: no such move runs.
+    bool abort(const std::string& move);
     // The order of this tool that is queued or runs.
     [[nodiscard]] std::optional<order> active(const std::string& tool) const;
     [[nodiscard]] std::vector<order> all_active() const;

@@ -39,27 +39,11 @@ bool moved_since(cleaner& c) {
     if (!recent) return true;
     bool reached = recent->size() < moves_looked_at;
     for (const auto& r : *recent) {
-        if (r.tool == c.record.tool && r.id > c.record.id && r.outcome != "refused") return true;
+        const bool worked = r.outcome != "refused" && r.outcome != dry_run_outcome;
+        if (r.tool == c.record.tool && r.id > c.record.id && worked) return true;
         reached = reached || r.id <= c.record.id;
     }
     return !reached;  // so many moves ago that nobody can tell
-}
-
-// Dropping what other moves of this tool left moves the engine's LSN too. It is noted before it
-// begins, so that it is known whatever happens to us.
-bool note_own_work(cleaner& c) {
-    const auto now = c.with.around.now().time_since_epoch().count();
-    c.with.steps.before("journal own work");
-    const auto kept =
-        c.with.around.store.put_document(own_work_kind, c.record.tool, {{"at_ms", now}});
-    c.with.steps.sent("journal own work");
-    return kept.has_value();
-}
-bool worked_since(cleaner& c) {
-    const auto noted = c.with.around.store.document(own_work_kind, c.record.tool);
-    if (!noted) return true;
-    return *noted &&
-           (*noted)->value("at_ms", std::int64_t{0}) >= c.record.started.time_since_epoch().count();
 }
 
 // Without the LSN: do the names still stand as the fence left them? Empty: they do.
@@ -122,7 +106,7 @@ cleaned clean_engine_copy(cleaner& c) {
         begun = begun ||
                 what_stands(*catalog, engine_name(c.record.id, part::fenced, i)) == stands::nothing;
     const bool moved = moved_since(c);
-    if (!untouched && !begun && !moved && !worked_since(c)) {
+    if (!untouched && !begun && !moved && !worked_since(c.with, c.record.started)) {
         out.late_write = fmt::format(
             "the engine was written to after tool {} left it (move {}, LSN {} then, {} now)",
             c.record.tool,
@@ -143,7 +127,7 @@ cleaned clean_engine_copy(cleaner& c) {
             return out;
         }
     }
-    if (!note_own_work(c)) return out;
+    if (!note_own_work(c.with)) return out;
     for (std::size_t i = 0; i < c.p.tables.size(); ++i) {
         const auto name = engine_name(c.record.id, part::fenced, i);
         if (what_stands(*catalog, name) == stands::nothing) continue;
@@ -156,12 +140,12 @@ cleaned clean_engine_copy(cleaner& c) {
 // Placeholders, tombstones and staged copies of a move: nobody's data, whatever became of it.
 bool drop_leftovers(cleaner& c) {
     auto catalog = read_engine_catalog(*c.engine);
-    if (!catalog || !note_own_work(c)) return false;
+    if (!catalog || !note_own_work(c.with)) return false;
     const std::string own = staging_schema(c.record.id) + "_";
     for (const auto& [name, columns] : *catalog) {
         if (!is_own_name(name) || name.rfind(own, 0) != 0) continue;
         const char kind = name[own.size()];
-        const bool staged = kind == static_cast<char>(part::staged) && c.record.outcome == "undone";
+        const bool staged = kind == static_cast<char>(part::staged) && c.record.outcome != "done";
         if (!staged && what_stands(*catalog, name) != stands::ours) continue;
         if (!drop_table(*c.engine, name)) return false;
     }
@@ -213,6 +197,21 @@ cleaned clean_postgres_copy(cleaner& c) {
 
 }  // namespace
 
+bool note_own_work(context& with) {
+    const auto now = with.around.now().time_since_epoch().count();
+    with.steps.before("journal own work");
+    const auto kept =
+        with.around.store.put_document(own_work_kind, with.tool.name, {{"at_ms", now}});
+    with.steps.sent("journal own work");
+    return kept.has_value();
+}
+
+bool worked_since(context& with, policy::time_point start) {
+    const auto noted = with.around.store.document(own_work_kind, with.tool.name);
+    if (!noted) return true;
+    return *noted && (*noted)->value("at_ms", std::int64_t{0}) >= start.time_since_epoch().count();
+}
+
 cleaned clean_with(context& with, const placement::move_record& finished) {
     cleaner c{with, finished, plan_from_json(finished.plan), nullptr, nullptr};
     cleaned out;
@@ -221,7 +220,7 @@ cleaned clean_with(context& with, const placement::move_record& finished) {
         return out;
     }
     if (finished.outcome.empty() || !open_both(c)) return out;
-    if (finished.outcome == "undone") {
+    if (finished.outcome == "undone" || finished.outcome == dry_run_outcome) {
         out.dropped = drop_leftovers(c);
         return out;
     }

@@ -117,8 +117,7 @@ report execute(context& with, const request& what, findings found, policy::time_
 
     report out;
     out.id = p.move;
-    out.reverse =
-        fmt::format("hotlane route {} --to {} --execute", p.tool, policy::to_string(p.from));
+    out.reverse = fmt::format("hotlane move reverse {}", p.move);
     const auto went = p.to == home_kind::postgres ? move_out(m) : move_back(m);
     const auto held_at = m.held_at;
     const bool was_held = m.holding;

@@ -49,7 +49,9 @@ outcome enter(active_move& m, phase p) {
 
 outcome may_go_on(const active_move& m) {
     if (m.with.around.stop && m.with.around.stop->load())
-        return tl::unexpected(refusal{"stopped", "the move was stopped on order", ""});
+        return tl::unexpected(refusal{"stopped", "hotlane is shutting down", "order it again"});
+    if (m.with.around.abort && m.with.around.abort->load())
+        return tl::unexpected(refusal{"aborted", "an operator aborted the move", "order it again"});
     if (m.holding && steady::now() - m.held_at > m.hold_max)
         return tl::unexpected(
             refusal{"hold_exceeded",
@@ -80,6 +82,7 @@ refusal home_failed(policy::home_kind home, std::string_view doing, const link_e
 }
 
 outcome hold_tool(active_move& m) {
+    constexpr std::chrono::milliseconds drain_slice{50};
     if (auto entered = enter(m, phase::hold); !entered) return entered;
     m.held_at = steady::now();
     m.holding = true;
@@ -92,7 +95,14 @@ outcome hold_tool(active_move& m) {
                                       "or raise hold_max"});
     }
     m.with.tool.gate.hold();
-    if (m.with.tool.gate.drain(m.held_at + m.hold_max / 2)) return may_go_on(m);
+    // In slices, so that an order to stop is heard while a long transaction is waited for.
+    const auto patience = m.held_at + m.hold_max / 2;
+    for (;;) {
+        if (m.with.tool.gate.drain(std::min(patience, steady::now() + drain_slice)))
+            return may_go_on(m);
+        if (auto late = may_go_on(m); !late) return late;
+        if (steady::now() >= patience) break;
+    }
     return tl::unexpected(refusal{"drain_timeout",
                                   fmt::format("{} transactions were still open after {} ms",
                                               m.with.tool.gate.inside(),

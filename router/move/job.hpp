@@ -78,6 +78,13 @@ outcome move_out(active_move& m);
 outcome move_back(active_move& m);
 // Shared: the statements of lately, prepared at the new home (rehearse.cpp).
 outcome rehearse_statements(active_move& m);
+// The same for a dry run, on tables that are made for it; what it finds is added to m.found.
+void rehearse_trial(active_move& m);
+// Notes, before it begins, work of ours on the engine that belongs to no move that is remembered:
+// it moves the engine's LSN, and is no late write. False: the store refused.
+bool note_own_work(context& with);
+// Such work was noted since then, or nobody can tell.
+bool worked_since(context& with, policy::time_point start);
 // Shared: hold and drain, in a fleet everywhere.
 outcome hold_tool(active_move& m);
 // In a fleet: takes the marker over for this leader, so that one who was replaced changes nothing

@@ -99,7 +99,12 @@ report run_move(const request& what, surroundings& around, placement::tool_entry
         if (what.execute) note_refused(around, what, found);
         return refused(what, std::move(found));
     }
-    if (!what.execute) return refused(what, std::move(found));
+    if (!what.execute) {
+        active_move trial{with, {}, std::move(found), steady::now(), {}, {}, false, {}};
+        trial.record.ordered_by = what.ordered_by;
+        rehearse_trial(trial);
+        return refused(what, std::move(trial.found));
+    }
     return execute(with, what, std::move(found), now);
 }
 

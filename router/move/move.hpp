@@ -37,6 +37,10 @@ enum class phase {
 };
 std::string_view to_string(phase p) noexcept;
 
+// The journal's outcome of a dry run that made scratch tables on the engine: they are cleaned up
+// like those of an undone move if it could not do so itself.
+inline constexpr std::string_view dry_run_outcome = "dry_run";
+
 struct request {
     std::string tool;
     policy::home_kind to{};
@@ -69,8 +73,9 @@ struct surroundings {
     placement::store& store;
     std::function<policy::time_point()> now;
     std::function<void(const placement::move_record&)> progress;  // after each journalled step
-    const std::atomic<bool>* stop{nullptr};                       // operator's abort / shutdown
+    const std::atomic<bool>* stop{nullptr};                       // shutdown
     move::fleet* others{nullptr};                                 // the fleet; nullptr: alone
+    const std::atomic<bool>* abort{nullptr};                      // an operator's order
 };
 
 // Runs one move to its end. Holds and releases the tool's gate, swaps its route. Never throws.

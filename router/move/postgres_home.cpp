@@ -146,6 +146,20 @@ answer<bool> begin_as_flipped(pg_job job, const plan& p) {
     return take_role(job, p);
 }
 
+answer<bool> begin_as_made(pg_job job, const plan& p) {
+    if (auto begun = begin(job.link, job.lock_timeout); !begun)
+        return tl::unexpected(begun.error());
+    auto statements = create_statements(p);
+    for (auto& statement : flip_statements(p))
+        statements.push_back(std::move(statement));
+    for (const auto& statement : statements)
+        if (auto sent = send(job.link, statement); !sent) {
+            rollback(job.link);
+            return tl::unexpected(sent.error());
+        }
+    return take_role(job, p);
+}
+
 answer<bool> begin_as_role(pg_job job, const plan& p) {
     if (auto begun = begin(job.link, job.lock_timeout); !begun)
         return tl::unexpected(begun.error());

@@ -36,6 +36,8 @@ answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& stagi
 // the flip of a move out (staged tables under their real names), or as they are now.
 answer<bool> begin_as_flipped(pg_job job, const plan& p);
 answer<bool> begin_as_role(pg_job job, const plan& p);
+// For a dry run of a move out: the tables are made in this transaction too.
+answer<bool> begin_as_made(pg_job job, const plan& p);
 
 // serving(e) -> fenced(m), under ACCESS EXCLUSIVE on every table. `shape` (postgres_shape) must be
 // what it was in preflight. A lock that is not had in time: refused, sqlstate 55P03.

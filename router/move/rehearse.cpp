@@ -90,12 +90,12 @@ outcome rehearse_all(active_move& m, const pieces& from, rehearsal& r) {
 }
 
 // The transaction at PostgreSQL in which statements find what they will find, or what they find.
-outcome set_the_stage(active_move& m) {
+outcome set_the_stage(active_move& m, answer<bool> (*begin_out)(pg_job, const plan&)) {
     const auto failed = [](const link_error& e) {
         return tl::unexpected(home_failed(home_kind::postgres, "preparing the rehearsal", e));
     };
     auto ready = m.made().to == home_kind::postgres
-                     ? begin_as_flipped({m.postgres(), m.with.limit.lock}, m.made())
+                     ? begin_out({m.postgres(), m.with.limit.lock}, m.made())
                      : begin_as_role({m.postgres(), m.with.limit.lock}, m.made());
     if (!ready) return failed(ready.error());
     if (!*ready)
@@ -107,7 +107,65 @@ outcome set_the_stage(active_move& m) {
     return {};
 }
 
+outcome run_rehearsal(active_move& m,
+                      const pieces& from,
+                      rehearsal& r,
+                      answer<bool> (*begin_out)(pg_job, const plan&)) {
+    if (from.all.empty()) return {};
+    auto went = set_the_stage(m, begin_out);
+    if (went) went = rehearse_all(m, from, r);
+    if (m.postgres().alive()) rollback(m.postgres());
+    return went;
+}
+
+// A dry run of a move back: tables under staging names for as long as it takes. Journalled first,
+// so that they are dropped later if we cannot.
+outcome make_scratch(active_move& m) {
+    const plan& p = m.made();
+    m.record.id = p.move;
+    m.record.tool = p.tool;
+    m.record.from = p.from;
+    m.record.to = p.to;
+    m.record.epoch = p.epoch;
+    m.record.phase = std::string(to_string(phase::rehearse));
+    m.record.outcome = std::string(dry_run_outcome);
+    m.record.reason = "scratch tables of a dry run";
+    m.record.started = m.record.ended = m.with.around.now();
+    m.record.plan = to_json(p);
+    if (!note_own_work(m.with) || !write_journal(m.with, m.record))
+        return tl::unexpected(refusal{"journal_failed",
+                                      "the journal cannot be written before the rehearsal",
+                                      "make room for the state file, or mend its disk"});
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        const auto name = engine_name(p.move, part::staged, i);
+        if (auto made = send(m.engine(), engine_create_table(p.tables[i], name)); !made)
+            return tl::unexpected(home_failed(
+                home_kind::engine, "making a scratch table of " + p.tables[i].name, made.error()));
+    }
+    return {};
+}
+
+void drop_scratch(active_move& m) {
+    for (std::size_t i = 0; i < m.made().tables.size() && m.engine().alive(); ++i)
+        static_cast<void>(drop_table(m.engine(), engine_name(m.made().move, part::staged, i)));
+}
+
 }  // namespace
+
+void rehearse_trial(active_move& m) {
+    const auto seen = m.with.tool.statements.lately(m.with.around.now());
+    const auto from = take_apart(seen, m.made());
+    rehearsal r;
+    r.seen = seen.size();
+    const bool scratch = m.made().to == home_kind::engine && !from.all.empty();
+    auto went = scratch ? make_scratch(m) : outcome{};
+    if (went) went = run_rehearsal(m, from, r, &begin_as_made);
+    if (scratch) drop_scratch(m);
+    m.found.detail["rehearsal"] = to_json(r, from);
+    if (!went) m.found.refusals.push_back(went.error());
+    if (m.with.tool.settings.rehearse == config::rehearse_rule::report) return;
+    m.found.refusals.insert(m.found.refusals.end(), r.refusals.begin(), r.refusals.end());
+}
 
 outcome rehearse_statements(active_move& m) {
     if (auto entered = enter(m, phase::rehearse); !entered) return entered;
@@ -115,12 +173,7 @@ outcome rehearse_statements(active_move& m) {
     const auto from = take_apart(seen, m.made());
     rehearsal r;
     r.seen = seen.size();
-    outcome went;
-    if (!from.all.empty()) {
-        went = set_the_stage(m);
-        if (went) went = rehearse_all(m, from, r);
-        if (m.postgres().alive()) rollback(m.postgres());
-    }
+    const auto went = run_rehearsal(m, from, r, &begin_as_flipped);
     m.found.detail["rehearsal"] = to_json(r, from);
     if (!went) return went;
     if (r.refusals.empty() || m.with.tool.settings.rehearse == config::rehearse_rule::report)

@@ -110,6 +110,11 @@ def test_a_statement_that_postgres_refuses(bench):
     assert newest["outcome"] == "undone" and newest["phase"] == "rehearse" and newest["held_ms"] == 0
     shown = bench.hotlane.cli("moves", newest["id"]).stdout
     assert "group_concat" in shown and "geheim" not in shown
+    # A dry run says the same and changes nothing.
+    before = bench.engine.stats("shop")["twill_committed_lsn"]
+    dry = bench.hotlane.cli("route", "shop", "--to", "postgres", "--dry-run", check=False)
+    assert dry.returncode == 6 and "group_concat ( v )" in dry.stderr and "mend:" in dry.stderr, dry.stderr
+    assert bench.engine.stats("shop")["twill_committed_lsn"] == before
     # The mend: a function of this name, made for the tool.
     with psycopg.connect(bench.pg.dsn("shop", "app"), autocommit=True) as c:
         c.execute("CREATE AGGREGATE group_concat(text) (SFUNC = textcat, STYPE = text)")
@@ -121,6 +126,9 @@ def test_a_statement_that_postgres_refuses(bench):
     # The way back: a statement that only PostgreSQL understands.
     with bench.hotlane.connect("shop") as c:
         c.execute("SELECT id, row_number() OVER (ORDER BY id) FROM notes WHERE v <> 'geheim-4711'")
+    dry = bench.hotlane.cli("route", "shop", "--to", "engine", "--dry-run", check=False)
+    assert dry.returncode == 6 and "row_number" in dry.stderr, dry.stderr
+    assert not any("_t0" in r[0] for r in bench.engine.execute("shop", "SHOW twill.catalog"))
     back = bench.hotlane.route("shop", "engine")
     assert back.returncode == 1, back.stdout + back.stderr
     assert "statement_refused" in back.stderr and "row_number" in back.stderr and "geheim" not in back.stderr
@@ -139,6 +147,26 @@ def allow_refused_statements(bench):
     line = "    policy: default\n"
     bench.hotlane.config_path.write_text(text.replace(line, line + "    rehearse: report\n"))
     bench.hotlane.start()
+
+
+def test_a_move_is_reversed_and_completed(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t (id) VALUES (1)")
+    done = bench.hotlane.route("shop", "postgres")
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = bench.hotlane.json("moves")["moves"][0]["id"]
+    assert f"hotlane move reverse {out}" in done.stderr
+    assert bench.hotlane.cli("move", "abort", out, check=False).returncode == 6  # it has ended
+    back = bench.hotlane.cli("move", "reverse", out, "--wait", check=False)
+    assert back.returncode == 0, back.stdout + back.stderr
+    assert bench.hotlane.where("shop")["home"] == "engine"
+    assert bench.hotlane.cli("move", "reverse", out, check=False).returncode == 6  # it is not there any more
+    home = bench.hotlane.json("moves")["moves"][0]["id"]
+    for id in (out, home):
+        assert "dropped" in bench.hotlane.cli("move", "complete", id).stdout
+    left = {r[0] for r in bench.engine.execute("shop", "SHOW twill.catalog")}
+    assert not any(out in name or home in name for name in left), left
+    with psycopg.connect(bench.pg.dsn("shop", "postgres"), autocommit=True) as c:
+        assert not c.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE %s", (f"hotlane_{home}%",)).fetchall()
 
 
 def test_no_room_for_connections(bench):
@@ -217,4 +245,23 @@ def test_dry_run_changes_nothing(bench):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--execute" in done.stdout + done.stderr
     assert bench.engine.stats("shop")["twill_committed_lsn"] == before
+    assert bench.hotlane.where("shop")["home"] == "engine"
+
+
+def test_a_move_is_aborted_while_it_waits(bench):
+    run(bench, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    with bench.hotlane.connect("shop") as c:  # an open transaction: the drain waits for it
+        c.execute("BEGIN")
+        c.execute("SELECT count(*) FROM t")
+        with bench.hotlane.connect("shop") as other:
+            other.execute("SELECT 1")
+            given = bench.hotlane.json("route", "shop", "--to", "postgres", "--execute")["order"]
+            running = wait_until(lambda: [o for o in bench.hotlane.json("moves")["orders"]
+                                          if o["order"] == given and o["phase"] == "hold"], 10, "the drain")
+            assert bench.hotlane.cli("move", "abort", running[0]["move"]).returncode == 0
+            wait_until(lambda: not bench.hotlane.json("moves")["orders"], 10, "the move ended")
+            assert other.execute("SELECT count(*) FROM t").fetchone() == (0,)  # held no longer
+        c.execute("COMMIT")
+    shown = bench.hotlane.json("moves", running[0]["move"])
+    assert shown["outcome"] == "undone" and shown["reason"].startswith("aborted"), shown
     assert bench.hotlane.where("shop")["home"] == "engine"
