@@ -24,6 +24,12 @@ int show_where(const client_options& with, const std::string& tool);
 int show_explain(const client_options& with, const std::string& tool);
 int show_moves(const client_options& with, int limit);
 int show_move(const client_options& with, const std::string& id);
+// Follows what runs until it is interrupted; with an id until that move has ended.
+int watch_moves(const client_options& with, const std::string& id);
+
+// A look at the homes of a tool. Not good: exit 1 (verify) or 6 (eject).
+int verify_tool(const client_options& with, const std::string& tool);
+int eject_tool(const client_options& with, const std::string& tool);
 
 struct route_options {
     std::string tool;

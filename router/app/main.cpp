@@ -42,6 +42,7 @@ struct command_line {
     std::vector<std::string> files;
     bool live{false};
     bool effective{false};
+    bool watch{false};
 };
 
 void add_output(command_line& c, CLI::App& to) {
@@ -148,12 +149,30 @@ void add_readers(command_line& c) {
                         "How a tool stands, why, what would change it, and what to do",
                         [&c] { return show_explain(c.client, c.tool); }));
     auto& moves = add_client(c, c.app, "moves", "Moves, newest first; or all about one", [&c] {
+        if (c.watch) return watch_moves(c.client, c.move);
         return c.move.empty() ? show_moves(c.client, c.limit) : show_move(c.client, c.move);
     });
+    moves.add_flag(
+        "--watch", c.watch, "follow what runs: phase, rows, rate, rest, what it waits for");
     moves.add_option("MOVE", c.move, "the move's id, as `hotlane moves` shows it");
     moves.add_option("--limit", c.limit, "how many")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
+}
+
+void add_looks(command_line& c) {
+    add_tool(c,
+             add_client(c,
+                        c.app,
+                        "verify",
+                        "Compare a tool's home with what its last move left; changes nothing",
+                        [&c] { return verify_tool(c.client, c.tool); }));
+    auto& eject = add_client(
+        c, c.app, "eject", "Write down how to run a tool without hotlane; changes nothing", [&c] {
+            return eject_tool(c.client, c.tool);
+        });
+    add_tool(c, eject);
+    eject.add_flag("--dry-run")->description("it never does more");
 }
 
 void add_route(command_line& c) {
@@ -203,6 +222,7 @@ void add_moves(command_line& c) {
 }
 
 void add_verbs(command_line& c) {
+    add_looks(c);
     add_route(c);
     add_moves(c);
     auto* const shard = c.app.add_subcommand("shard", "Answer the advice to shard a hot row");

@@ -65,7 +65,59 @@ std::string phases_text(const json& phases) {
     return out.empty() ? out : line("phases", out);
 }
 
+// The rule behind it, where a decision of the runbook led to it.
+std::string decision_text(const json& decision) {
+    if (!decision.is_object()) return {};
+    return fmt::format(" (decision {}: {}, rule {} at {})",
+                       cell(at(decision, "id"), 0),
+                       cell(at(decision, "event")),
+                       cell(at(decision, "rule")),
+                       cell(at(decision, "where")));
+}
+
 }  // namespace
+
+// What a running move does now: rows, rate, what is left, and what it waits for.
+std::string doing_text(const json& order) {
+    std::string out = cell(at(order, "phase"));
+    if (const auto doing = cell(at(order, "doing")); doing != "-") {
+        out += fmt::format("; {}: {}", doing, cell(at(order, "rows"), 0));
+        if (at(order, "of_rows").is_number())
+            out += fmt::format(" of {}", cell(at(order, "of_rows"), 0));
+        out += " rows";
+        if (at(order, "rows_per_s").is_number())
+            out += fmt::format(", {} rows/s", cell(at(order, "rows_per_s"), 0));
+        if (at(order, "rest_s").is_number())
+            out += fmt::format(", {} s left", cell(at(order, "rest_s"), 1));
+    }
+    if (const auto waits = cell(at(order, "waits_for")); waits != "-")
+        out += "; waits for " + waits;
+    return out;
+}
+
+// Each change is one line; a terminal shows the same. Ends with the move, or never without one.
+int watch_moves(const client_options& with, const std::string& id) {
+    std::string shown;
+    while (true) {
+        const auto got = ask(with, "GET", "moves?limit=20&wait=1");
+        if (got.exit != ok) return got.exit;
+        json now = json::array();
+        for (const auto& order : at(got.body, "orders"))
+            if (id.empty() || at(order, "move") == id) now.push_back(order);
+        std::string text;
+        for (const auto& order : now)
+            text += fmt::format("{:<13} {} -> {}, ordered by {}: {}\n",
+                                cell(at(order, "move")),
+                                printable(cell(at(order, "tool"))),
+                                cell(at(order, "to")),
+                                printable(cell(at(order, "ordered_by"))),
+                                printable(doing_text(order)));
+        if (text.empty()) text = "no move is under way\n";
+        if (text != shown) print(with.as == format::json ? now.dump() + "\n" : text);
+        shown = text;
+        if (!id.empty() && now.empty()) return show_move(with, id);
+    }
+}
 
 int show_move(const client_options& with, const std::string& id) {
     const auto got = ask(with, "GET", "moves/" + id);
@@ -80,16 +132,18 @@ int show_move(const client_options& with, const std::string& id) {
     std::string out = line("move", cell(at(move, "id")));
     out += line("tool", cell(at(move, "tool")));
     out += line("homes", fmt::format("{} -> {}", cell(at(move, "from")), cell(at(move, "to"))));
-    out += line("ordered by", cell(at(move, "ordered_by")));
+    out += line("ordered by", cell(at(move, "ordered_by")) + decision_text(at(move, "decision")));
     out += line("started", moment(at(move, "started_at")));
     out += line("phase", cell(at(move, "phase")));
     out += line("outcome", cell(at(move, "outcome")));
+    if (at(move, "order").is_object()) out += line("now", doing_text(at(move, "order")));
     if (cell(at(move, "reason")) != "-") out += line("reason", cell(at(move, "reason")));
     out += line("held", cell(at(move, "held_ms"), 0) + " ms");
     out += phases_text(at(detail, "phases"));
     out += tables_text(at(plan, "tables"));
     out += listed("notes", at(plan, "notes"));
     out += rehearsal_text(at(detail, "rehearsal"));
+    if (at(move, "reverse").is_string()) out += line("to undo it", cell(at(move, "reverse")));
     print(out);
     return ok;
 }

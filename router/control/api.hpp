@@ -3,6 +3,8 @@
 //   GET  status, tools, tools/T, tools/T/explain, tools/T/decisions, moves, moves/ID
 //   GET  orders/N           with ?phase=SEEN it waits a moment for another phase
 //   POST tools/T/route      {to, execute, by}; without execute: a rehearsal
+//   POST tools/T/verify     are both homes as the last move left them?
+//   GET  tools/T/eject      how to run it without hotlane
 //   POST tools/T/shard      {action: done or skip, by}
 //   POST tools/T/pin        {home, for_s, reason, by}
 //   POST tools/T/unpin      {by}

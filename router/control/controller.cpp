@@ -168,6 +168,21 @@ tl::expected<std::string, std::string> controller::complete(const std::string& m
                                                 : alarm->second);
 }
 
+move::checked controller::look_at(
+    const std::string& tool,
+    const std::function<move::checked(placement::tool_entry&, move::surroundings&)>& what) {
+    const auto model = model_.get();
+    const auto entry = in_.tools.find(tool);
+    if (const auto at = find(tool)) {
+        at->take_observations();
+        at->work_begins();  // the engine's counters see our scans
+    }
+    if (!entry) return {};
+    const std::atomic<bool>* stop = &stopping_;
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, stop, in_.others};
+    return what(*entry, around);
+}
+
 move::report controller::rehearse(const move::request& what) {
     const auto model = model_.get();
     if (const auto at = find(what.tool)) {

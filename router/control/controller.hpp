@@ -90,6 +90,10 @@ class controller final : public admin::service {
     // Ends `keep` of a finished move now: its fenced copy is dropped, unless the old home changed.
     // The text says what happened; an error says why not.
     tl::expected<std::string, std::string> complete(const std::string& move);
+    // What an operator asks of the homes, on the caller's thread; changes nothing there.
+    move::checked look_at(
+        const std::string& tool,
+        const std::function<move::checked(placement::tool_entry&, move::surroundings&)>& what);
     // Preflight only, on the caller's thread.
     move::report rehearse(const move::request& what);
 

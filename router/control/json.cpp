@@ -173,6 +173,11 @@ json to_json(const placement::move_record& record) {
 }
 
 json to_json(const order& given) {
+    const auto live = given.live->now();
+    const bool queued = given.at == order::state::queued;
+    const auto waits = queued                   ? std::string("its turn: other moves are under way")
+                       : live.waits_for.empty() ? given.waits_for
+                                                : live.waits_for;
     return {{"order", given.number},
             {"tool", given.what.tool},
             {"to", policy::to_string(given.what.to)},
@@ -180,7 +185,14 @@ json to_json(const order& given) {
             {"state", to_string(given.at)},
             {"move", given.move_id},
             {"phase", given.phase},
-            {"waits_for", given.waits_for},
+            {"phase_since", to_json(given.phase_since)},
+            {"waits_for", waits},
+            {"decision", given.what.decision},
+            {"doing", live.doing},
+            {"rows", live.doing.empty() ? json(nullptr) : json(live.rows)},
+            {"of_rows", live.of == 0 ? json(nullptr) : json(live.of)},
+            {"rows_per_s", or_null(live.rows_per_second())},
+            {"rest_s", or_null(live.rest_seconds())},
             {"given_at", to_json(given.given)},
             {"report", given.report ? to_json(*given.report) : json(nullptr)}};
 }

@@ -67,6 +67,7 @@ tl::expected<std::uint64_t, std::string> mover::submit(const move::request& what
     made.given = in_.now();
     orders_.emplace(made.number, made);
     queue_.push_back(made.number);
+    ++changes_;
     changed_.notify_all();
     return made.number;
 }
@@ -90,6 +91,12 @@ std::optional<order> mover::await(std::uint64_t number,
     const auto found = orders_.find(number);
     if (found == orders_.end()) return std::nullopt;
     return found->second;
+}
+
+void mover::await_change(std::chrono::milliseconds patience) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(
+        lock, patience, [this, seen = changes_] { return changes_ != seen || stopping_; });
 }
 
 bool mover::abort(const std::string& move) {
@@ -138,6 +145,7 @@ void mover::work(const std::stop_token& stop) {
         {
             const std::lock_guard lock(mutex_);
             orders_[mine.number] = mine;
+            ++changes_;
             --running_;
         }
         changed_.notify_all();
@@ -154,7 +162,8 @@ void mover::run(order& mine) {
         [this, number = mine.number](const placement::move_record& r) { note(number, r); },
         &stopping_,
         in_.others,
-        mine.abort.get()};
+        mine.abort.get(),
+        mine.live.get()};
     mine.report = in_.act.run(mine.what, around);
     mine.at = order::state::ended;
     mine.ended = in_.now();
@@ -171,6 +180,7 @@ void mover::note(std::uint64_t number, const placement::move_record& record) {
         if (mine.phase != record.phase) mine.phase_since = in_.now();
         mine.phase = record.phase;
         mine.waits_for = record.reason;
+        ++changes_;
     }
     changed_.notify_all();
     in_.log(severity::info,

@@ -28,6 +28,7 @@ struct order {
     policy::time_point phase_since{};
     std::string waits_for;  // why it waits, from the journal
     std::shared_ptr<std::atomic<bool>> abort{std::make_shared<std::atomic<bool>>(false)};
+    std::shared_ptr<move::live_figures> live{std::make_shared<move::live_figures>()};
     policy::time_point given{};
     policy::time_point ended{};
     std::optional<move::report> report;
@@ -64,6 +65,8 @@ class mover {
     // The running order with this move ends at its next safe point; after the flip it goes on to
     // its end. False: no such move runs.
     bool abort(const std::string& move);
+    // Until some order is in another phase, or for `patience`.
+    void await_change(std::chrono::milliseconds patience) const;
     // The order of this tool that is queued or runs.
     [[nodiscard]] std::optional<order> active(const std::string& tool) const;
     [[nodiscard]] std::vector<order> all_active() const;
@@ -83,6 +86,7 @@ class mover {
     std::map<std::uint64_t, order> orders_;
     std::deque<std::uint64_t> queue_;
     std::uint64_t next_{1};
+    std::uint64_t changes_{0};
     int running_{0};
     std::atomic<bool> stopping_{false};
     std::vector<std::jthread> threads_;

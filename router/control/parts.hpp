@@ -54,6 +54,9 @@ struct world {
     // How quick the tool's PostgreSQL home is; nothing: it cannot be said. May be empty.
     std::function<std::optional<policy::postgres_model>(const config::tool&, const config::model&)>
         measure{};
+    // Looks at the homes that an operator asks for; they change nothing.
+    std::function<move::checked(placement::tool_entry&, move::surroundings&)> verify{};
+    std::function<move::checked(placement::tool_entry&, move::surroundings&)> eject{};
 };
 
 world real_world();  // move::run and its kin

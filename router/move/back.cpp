@@ -93,14 +93,16 @@ outcome fence(active_move& m) {
     const marker serving = *m.found.at_start;
     for (;;) {
         auto fenced = fence_tables({m.postgres(), m.with.limit.lock}, p, serving, m.found.shape);
+        if (m.with.around.live) m.with.around.live->wait_for({});
         if (fenced && *fenced) return may_go_on(m);
         if (fenced) return tl::unexpected(marker_changed());
         const auto& error = fenced.error();
         if (error.what == fate::unknown ||
             (error.sqlstate != lock_not_available && error.sqlstate != deadlock))
             return tl::unexpected(home_failed(home_kind::postgres, "fencing", error));
+        const auto who = name_blockers(m.postgres(), p.schema);
+        if (m.with.around.live) m.with.around.live->wait_for("locks that are held by " + who);
         if (steady::now() - m.held_at > m.hold_max / 2) {
-            const auto who = name_blockers(m.postgres(), p.schema);
             return tl::unexpected(
                 refusal{"lock_timeout",
                         fmt::format("the tables could not be locked; held by {}",

@@ -7,6 +7,7 @@
 
 #include "router/move/engine_home.hpp"
 #include "router/move/postgres_home.hpp"
+#include "router/move/verify.hpp"
 #include "router/sql/facts.hpp"
 
 namespace hotlane::move {
@@ -192,6 +193,7 @@ outcome copy_table_out(active_move& m,
                        const std::string& schema) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
+    shown_pass shown(m.with.around.live, "copying " + t.name, t.rows);
     std::optional<refusal> failed;
     std::string chunk;
     const auto target_failed = [&](const link_error& error) {
@@ -202,6 +204,7 @@ outcome copy_table_out(active_move& m,
         return tl::unexpected(
             home_failed(policy::home_kind::postgres, "COPY into " + t.name, begun.error()));
     const auto on_row = [&](const std::vector<value>& values) {
+        shown.count();
         sum.add(types, values);
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (i > 0) chunk += '\t';
@@ -242,6 +245,7 @@ outcome copy_table_back(active_move& m,
     const auto types = t.types();
     table_digest sum(m.made().seed);
     batch_writer writer(m.engine(), t, to);
+    shown_pass shown(m.with.around.live, "copying " + t.name, t.rows);
     std::optional<refusal> failed;
     const auto target_failed = [&](const link_error& error) {
         failed = home_failed(policy::home_kind::engine, "INSERT into " + t.name, error);
@@ -252,6 +256,7 @@ outcome copy_table_back(active_move& m,
             failed = late.error();
             return false;
         }
+        shown.count();
         sum.add(types, values);
         if (auto put = writer.add(values); !put) return target_failed(put.error());
         return true;
@@ -277,8 +282,10 @@ outcome verify_table(active_move& m,
                      const std::string& where) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
+    shown_pass shown(m.with.around.live, "verifying " + t.name, t.rows);
     std::optional<refusal> failed;
     const auto on_row = [&](const std::vector<value>& values) {
+        shown.count();
         sum.add(types, values);
         return true;
     };
@@ -292,14 +299,16 @@ outcome verify_table(active_move& m,
     if (failed) return tl::unexpected(*failed);
     if (!read) return tl::unexpected(home_failed(at, "reading back " + t.name, read.error()));
     if (sum.rows() == t.rows && sum.sum() == t.sum) return {};
+    const auto which = name_differences(m, t);
     return tl::unexpected(
         refusal{"verify_failed",
-                fmt::format("table \"{}\": {} rows ({}) were read, the copy has {} rows ({})",
+                fmt::format("table \"{}\": {} rows ({}) were read, the copy has {} rows ({}){}",
                             t.name,
                             t.rows,
                             t.sum.hex(),
                             sum.rows(),
-                            sum.sum().hex()),
+                            sum.sum().hex(),
+                            which.empty() ? "" : ": " + which),
                 "the tool stays where it was; report the table's types and values"});
 }
 

@@ -53,6 +53,7 @@ settled settle_down(active_move& m) {
         m.alarms.insert(m.alarms.end(), s.alarms.begin(), s.alarms.end());
         const bool stopped = m.with.around.stop && m.with.around.stop->load();
         if (s.known || stopped || since(start) > m.with.limit.settle) return s;
+        const shown_wait shown(m.with.around.live, s.reason);
         std::this_thread::sleep_for(m.with.limit.settle_pause);
     }
 }

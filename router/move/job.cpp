@@ -87,6 +87,7 @@ outcome hold_tool(active_move& m) {
     m.held_at = steady::now();
     m.holding = true;
     if (auto* const others = m.with.around.others) {
+        const shown_wait shown(m.with.around.live, "every sidecar to hold the tool");
         const auto held = others->hold(m.record.tool, m.record.id, m.held_at + m.hold_max / 2);
         if (held) return may_go_on(m);
         return tl::unexpected(refusal{"drain_timeout",
@@ -98,6 +99,9 @@ outcome hold_tool(active_move& m) {
     // In slices, so that an order to stop is heard while a long transaction is waited for.
     const auto patience = m.held_at + m.hold_max / 2;
     for (;;) {
+        const shown_wait shown(
+            m.with.around.live,
+            fmt::format("{} open transactions to end", m.with.tool.gate.inside()));
         if (m.with.tool.gate.drain(std::min(patience, steady::now() + drain_slice)))
             return may_go_on(m);
         if (auto late = may_go_on(m); !late) return late;

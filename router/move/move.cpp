@@ -5,10 +5,12 @@
 #include <random>
 
 #include "config/load.hpp"
+#include "router/move/eject.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
 #include "router/move/pq_link.hpp"
 #include "router/move/step.hpp"
+#include "router/move/verify.hpp"
 
 namespace hotlane::move {
 namespace {
@@ -162,6 +164,28 @@ sight see(placement::tool_entry& tool, surroundings& around) {
         out.reason = e.what();
         return out;
     }
+}
+
+namespace {
+
+checked look_at(placement::tool_entry& tool, surroundings& around, checked (*look)(context&)) {
+    try {
+        pq_connector homes(around.model, tool.settings, process_steps());
+        context with{around, tool, homes, process_steps(), {}};
+        return look(with);
+    } catch (const std::exception& e) {
+        return {false, {{"tool", tool.name}, {"problems", {e.what()}}}};
+    }
+}
+
+}  // namespace
+
+checked verify(placement::tool_entry& tool, surroundings& around) {
+    return look_at(tool, around, &verify_with);
+}
+
+checked eject(placement::tool_entry& tool, surroundings& around) {
+    return look_at(tool, around, &eject_with);
 }
 
 cleaned clean(const placement::move_record& finished, surroundings& around) {

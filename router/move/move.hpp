@@ -16,6 +16,7 @@
 #include "config/model.hpp"
 #include "policy/types.hpp"
 #include "router/move/fleet.hpp"
+#include "router/move/live.hpp"
 #include "router/placement/route.hpp"
 #include "router/placement/store.hpp"
 
@@ -76,6 +77,7 @@ struct surroundings {
     const std::atomic<bool>* stop{nullptr};                       // shutdown
     move::fleet* others{nullptr};                                 // the fleet; nullptr: alone
     const std::atomic<bool>* abort{nullptr};                      // an operator's order
+    live_figures* live{nullptr};                                  // what is shown meanwhile
 };
 
 // Runs one move to its end. Holds and releases the tool's gate, swaps its route. Never throws.
@@ -96,6 +98,17 @@ struct sight {
     std::string reason;     // not known: why
 };
 sight see(placement::tool_entry& tool, surroundings& around);
+
+// What a look at a tool's homes found; nothing is changed anywhere. `detail` has `problems` where
+// it is not good.
+struct checked {
+    bool good{false};
+    nlohmann::json detail = nlohmann::json::object();
+};
+// Do the homes hold what the last move left there, and do all values read? (verify.hpp)
+checked verify(placement::tool_entry& tool, surroundings& around);
+// How to run the tool without hotlane. (eject.hpp)
+checked eject(placement::tool_entry& tool, surroundings& around);
 
 // After `keep`: drops the fenced copy that a finished move left, unless the old home changed since
 // (late writes: returns the alarm's text and drops nothing).

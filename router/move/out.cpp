@@ -95,6 +95,7 @@ outcome fence(active_move& m) {
     plan& p = m.made();
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
         const std::string& name = p.tables[i].name;
+        const shown_wait shown(m.with.around.live, "the engine's writers to let go of " + name);
         if (auto away = rename_table(m.engine(), name, engine_name(p.move, part::fenced, i)); !away)
             return tl::unexpected(home_failed(home_kind::engine, "fencing " + name, away.error()));
         if (auto in = rename_table(m.engine(), engine_name(p.move, part::spare, i), name); !in)

@@ -80,11 +80,15 @@ void scan_values(preflight& f) {
     const auto start = steady::now();
     f.found.postgres->set_deadline(f.with.limit.scan);
     for (auto& t : f.found.made.tables) {
+        shown_pass shown(f.with.around.live, "looking at the values of " + t.name, 0);
         auto read = read_postgres_rows(
             *f.found.postgres,
             t,
             f.home.schema,
-            [](const std::vector<value>&) { return true; },
+            [&](const std::vector<value>&) {
+                shown.count();
+                return true;
+            },
             [&](refusal bad) { return note_bad_value(f, std::move(bad)); });
         if (!read) {
             f.found.refusals.push_back(

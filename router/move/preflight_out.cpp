@@ -153,11 +153,13 @@ void scan_values(preflight& f) {
     const auto start = steady::now();
     f.found.engine->set_deadline(f.with.limit.scan);
     for (auto& t : f.found.made.tables) {
+        shown_pass shown(f.with.around.live, "looking at the values of " + t.name, 0);
         auto read = read_engine_rows(
             *f.found.engine,
             t,
             t.name,
             [&](const std::vector<value>& values) {
+                shown.count();
                 for (const auto& v : values)
                     f.bytes += v.bytes.size() + sizeof(std::int64_t);
                 return true;

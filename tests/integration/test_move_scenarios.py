@@ -1,12 +1,10 @@
 """The mover alone on real homes: schemas there and back, refusals, kill -9 at every statement."""
 import json
-import os
-import subprocess
 
 import psycopg
 import pytest
 
-from hotlane_test.process import as_unprivileged, program
+from hotlane_test.mover import Mover
 from hotlane_test.servers import Bench
 
 POINTS_MAX = 400
@@ -17,61 +15,6 @@ def servers():
     with Bench(["shop"], commit_latency="1ms", scan_cost="50ns") as b:
         b.number = 0
         yield b
-
-
-class Mover:
-    """A fresh tool database at both homes, and the harness that moves it."""
-
-    def __init__(self, bench, ddl):
-        bench.number += 1
-        self.bench = bench
-        self.state = bench.folder / f"state{bench.number}.db"
-        self.ddl_file = bench.folder / f"ddl{bench.number}.sql"
-        self.ddl_file.write_text(";\n".join(ddl))
-        self.ddl_file.chmod(0o644)
-        self.reset()
-        for sql in ddl:
-            self.engine(sql)
-        self.first = True
-
-    def reset(self):
-        for name in {r[0] for r in self.engine("SHOW twill.catalog")}:
-            self.engine(f'DROP TABLE "{name}"')
-        self.bench.pg.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'shop'")
-        self.bench.pg.execute("DROP DATABASE shop WITH (FORCE)")
-        self.bench.pg.execute("CREATE DATABASE shop OWNER app")
-
-    def engine(self, sql, params=None):
-        with self.bench.engine.connect("shop") as c:
-            cursor = c.execute(sql, params)
-            return cursor.fetchall() if cursor.description else None
-
-    def postgres(self, sql, params=None, user="app"):
-        with psycopg.connect(self.bench.pg.dsn("shop", user), autocommit=True) as c:
-            cursor = c.execute(sql, params)
-            return cursor.fetchall() if cursor.description else None
-
-    def call(self, *words, env=None, may_die=False):
-        command = [program("move-harness"), "--config", str(self.bench.hotlane.config_path), "--state",
-                   str(self.state), "--tool", "shop", *words]
-        if self.first:
-            command += ["--ddl", str(self.ddl_file)]
-            self.first = False
-        done = subprocess.run(as_unprivileged(command), capture_output=True, text=True, timeout=120,
-                              env=dict(os.environ, **(env or {})))
-        if may_die and done.returncode == -9:
-            return None
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout)
-
-    def move(self, home, *words, **more):
-        return self.call("--to", home, *words, **more)
-
-    def moved(self, home):
-        done = self.move(home)
-        assert done["moved"], json.dumps(done, indent=1)
-        assert done["route"]["home"] == home and done["route"]["served"]
-        return done
 
 
 def accepts(run, sql):
