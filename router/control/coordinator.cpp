@@ -29,7 +29,13 @@ coordinator::coordinator(context& in, placement::fleet_store& store, settings wi
       with_(std::move(with)),
       lease_(with_.who.lease),
       others_(with_.who.lease),
-      away_since_(steady::now()) {}
+      away_since_(steady::now()) {
+    in_.tools.word.until_us = 0;
+    in_.tools.word.left = [this](placement::tool_entry& entry) {
+        doubt(entry.name);
+        return true;
+    };
+}
 
 void coordinator::start(hooks with) {
     hooks_ = std::move(with);
@@ -94,7 +100,10 @@ void coordinator::turn(bool announced) {
     }
     look_for_drained();
     send_acks();
-    if (state_ == lead_state::settling && (!hooks_.looked || hooks_.looked()))
+    // A store that was replaced, or lost its tail, may not list a sidecar that still goes by its
+    // lease from before: within one lease everyone has joined again, or serves by markers.
+    if (state_ == lead_state::settling && steady::now() >= decides_from_ &&
+        (!hooks_.looked || hooks_.looked()))
         change(lead_event::settled);
     if (now >= lead_at_) {
         lead_at_ = now + with_.report_every;
@@ -147,12 +156,14 @@ void coordinator::beat() {
         ++statements_;
         static_cast<void>(store_.join(with_.who));
         // Who is not in the list is not waited for: what is held is read after joining it.
+        // Only the next answer counts as a renewal.
         version_ = 0;
         news_due_ = true;
+        beat_at_ = {};
     }
     {
         const std::lock_guard lock(mutex_);
-        lease_.renewed(sent);
+        if (got->known) renew(sent);
         leader_ = got->leader;
         leader_id_ = got->leader_id;
     }
@@ -166,8 +177,18 @@ void coordinator::beat() {
         leader_ = *number;
         leader_id_ = with_.who.id;
         others_.forget_all();  // every lease is counted anew, from what this one sees
+        decides_from_ = steady::now() + with_.who.lease;
     }
     change(lead_event::elected);
+}
+
+// With mutex_ held.
+void coordinator::renew(steady::time_point sent) {
+    lease_.renewed(sent);
+    const auto until = (sent + with_.who.lease).time_since_epoch();
+    in_.tools.word.until_us.store(
+        std::chrono::duration_cast<std::chrono::microseconds>(until).count(),
+        std::memory_order_release);
 }
 
 std::string coordinator::policy_now() {

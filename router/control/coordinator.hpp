@@ -134,6 +134,7 @@ class coordinator final : public move::fleet {
     void step(known& tool, const placement::follow_input& in, const std::string& why = {});
     void set_route(known& tool);
     void poke_later(const known& tool);
+    void renew(steady::time_point sent);
     void poke();  // without it
 
     context& in_;
@@ -163,6 +164,7 @@ class coordinator final : public move::fleet {
     bool news_due_{true};
     int tries_{0};
     steady::time_point reach_at_, beat_at_, report_at_, lead_at_, watch_at_;
+    steady::time_point decides_from_;  // a lease after this one took the lead
 
     std::vector<std::jthread> threads_;
 };

@@ -51,7 +51,7 @@ tl::expected<void, std::string> coordinator::hold(const std::string& tool,
     for (const auto& s : *members) {
         if (s.id != with_.who.id) ids.push_back(s.id);
         names[s.id] = s.name;
-        others_.saw(s.id, s.beat, steady::now());
+        others_.saw(s.id, s.beat, steady::now(), s.lease);
     }
     placement::hold_round round(std::move(ids));
     step(at(tool), {follow_event::hold, {}, 0, move});
@@ -86,7 +86,7 @@ tl::expected<void, std::string> coordinator::hold(const std::string& tool,
                 round.acked(id);
         if (seen)
             for (const auto& s : *seen)
-                others_.saw(s.id, s.beat, steady::now());
+                others_.saw(s.id, s.beat, steady::now(), s.lease);
     }
 }
 
@@ -152,7 +152,7 @@ void coordinator::lead_on() {
         {
             const std::lock_guard lock(mutex_);
             for (const auto& s : *seen) {
-                others_.saw(s.id, s.beat, steady::now());
+                others_.saw(s.id, s.beat, steady::now(), s.lease);
                 const auto silent = others_.silent_for(s.id, steady::now());
                 if (silent && *silent > with_.who.lease * forgotten_after_leases)
                     gone.push_back(s.id);

@@ -320,6 +320,15 @@ void surroundings::statement_seen(std::uint64_t fingerprint,
     }
 }
 
+bool surroundings::is_confirmed() {
+    return all_.tools.word.holds();
+}
+
+bool surroundings::left_home() {
+    const auto& ask = all_.tools.word.left;
+    return ask && ask(*tool_);
+}
+
 void surroundings::count_limit_hit(std::string_view limit) {
     all_.counted.hit(limit);
 }

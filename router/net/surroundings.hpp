@@ -52,6 +52,9 @@ class surroundings final : public session::environment, public link_borrower {
     std::uint64_t dice() override;
     void retried(session::retry_outcome outcome, int tries) override;
 
+    bool is_confirmed() override;
+    bool left_home() override;
+
     void link_offered(link_ptr link) override;
     void link_denied(const session::refusal& why, std::string words) override;
     void link_delayed(const std::string& notice) override;

@@ -4,6 +4,7 @@
 // own. PURE.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -34,17 +35,22 @@ class lease_watch {
   public:
     explicit lease_watch(span_ms length) : length_(length) {}
 
-    void saw(const std::string& id, std::uint64_t beat, moment now) {
+    // `length`: the lease that the other goes by, if that is longer.
+    void saw(const std::string& id, std::uint64_t beat, moment now, span_ms length = {}) {
         auto& one = seen_[id];
+        one.length = std::max(length, length_);
         if (one.at && one.beat == beat) return;
-        one = {beat, now};
+        one.beat = beat;
+        one.at = now;
     }
     void forget(const std::string& id) { seen_.erase(id); }
     void forget_all() { seen_.clear(); }
     // Never seen: not lapsed, but not there either.
     [[nodiscard]] bool lapsed(const std::string& id, moment now) const {
         const auto found = seen_.find(id);
-        return found != seen_.end() && now - *found->second.at > length_ + length_ / 10;
+        if (found == seen_.end()) return false;
+        const auto length = found->second.length;
+        return now - *found->second.at > length + length / 10;
     }
     [[nodiscard]] std::optional<span_ms> silent_for(const std::string& id, moment now) const {
         const auto found = seen_.find(id);
@@ -55,6 +61,7 @@ class lease_watch {
   private:
     struct seen {
         std::uint64_t beat{};
+        span_ms length{};
         std::optional<moment> at;
     };
     span_ms length_;

@@ -92,6 +92,13 @@ void observations::ddl_kept() {
     --ddl_unkept_;
 }
 
+bool fleet_word::holds() const {
+    const auto until = until_us.load(std::memory_order_acquire);
+    if (until == std::numeric_limits<std::int64_t>::max()) return true;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count() < until;
+}
+
 tool_entry::tool_entry() {
     route unplaced;
     unplaced.served = false;

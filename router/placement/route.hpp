@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -195,6 +196,17 @@ struct client_identity {
     std::string application_name;
 };
 
+// What the data plane asks of a fleet about the homes of its tools. Alone: always confirmed.
+struct fleet_word {
+    // Until then (steady clock, microseconds) the store vouches for every route.
+    std::atomic<std::int64_t> until_us{std::numeric_limits<std::int64_t>::max()};
+    // A home answered as only a fenced one does: closes the tool's gate until its homes were read,
+    // and says true. Data plane threads; does not block. Set before the first client; may be empty.
+    std::function<bool(tool_entry&)> left;
+
+    [[nodiscard]] bool holds() const;
+};
+
 // The tools: made from the configuration, grown by template tools. THREADS: any.
 //
 // A tool of the configuration exists from construction on; a template tool is made at its first
@@ -219,6 +231,7 @@ class tool_table {
     // resolve(). Runs on a data plane thread under the table's mutex: it must neither block nor
     // call the table.
     std::function<void(tool_entry&)> on_new;
+    fleet_word word;
 
   private:
     struct placed {

@@ -187,6 +187,7 @@ void session::implementation::take_query(const client_frame& frame) {
             return;
         }
         entry.facts = facts_of(*sql);
+        if (withholds(entry.facts.get())) return withhold_query(frame);
         static const std::vector<sql::statement> unknown;
         for (const auto& statement : entry.facts ? entry.facts->statements : unknown)
             if (!entry.text && (statement.what == sql::kind::ddl || statement.parameter ||
@@ -201,6 +202,7 @@ void session::implementation::take_query(const client_frame& frame) {
         if (!unsynced_) consider_retry(frame, entry.facts.get());
     } else {
         env_.count_limit_hit("parsed_message_bytes");
+        if (withholds(nullptr)) return withhold_query(frame);
         note_sent(nullptr, {}, false);
     }
     statements_.closing("");  // PostgreSQL drops it at every simple query
@@ -209,7 +211,7 @@ void session::implementation::take_query(const client_frame& frame) {
     statements_.next_batch();
     entry.again = again_ && again_->active && !again_->complete;
     if (entry.again) {
-        keep_for_retry(entry, frame.at_hand);
+        keep_for_retry(entry, frame.at_hand, frame);
         again_->complete = true;
     }
     owed_.push(std::move(entry));

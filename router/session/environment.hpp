@@ -133,6 +133,14 @@ class environment {
     virtual retry_rule retry() = 0;
     virtual std::uint64_t dice() = 0;  // a random number
     virtual void retried(retry_outcome outcome, int tries) = 0;
+
+    // ---- one of a fleet ----
+    // Whether the fleet's store vouches, now, for where the tool lives. Without that a move could
+    // have gone past this sidecar.
+    virtual bool is_confirmed() { return true; }
+    // The home answered as only a fenced one does. True: the gate is closed until the homes have
+    // said where the tool lives. False: nobody can ask them.
+    virtual bool left_home() { return false; }
 };
 
 }  // namespace hotlane::session

@@ -19,6 +19,7 @@ void session::implementation::give_error(wire::error_fields& fields, std::string
         link_swallows_ = true;
         return;
     }
+    if (give_fence(fields)) return;
     note_stale_statement(fields);
     if (again_missed_ && is_conflict(fields)) env_.retried(retry_outcome::too_large, 0);
     again_missed_ = false;

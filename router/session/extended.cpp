@@ -171,14 +171,14 @@ void session::implementation::take_bind(const client_frame& frame) {
             std::string whole;
             append_renamed(whole, frame, *head, name);
             whole.append(head->rest);
-            keep_for_retry(entry, whole);
+            keep_for_retry(entry, whole, frame);
         }
         owed_.push(std::move(entry));
         append_renamed(to_link_.out(), frame, *head, name);
         to_link_.pass(head->rest);
         return;
     }
-    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    if (entry.again) keep_for_retry(entry, frame.at_hand, frame);
     owed_.push(std::move(entry));
     pass(frame);
 }
@@ -274,7 +274,7 @@ void session::implementation::take_target(const client_frame& frame) {
         return;
     }
     retry_goes_on(frame, entry);
-    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    if (entry.again) keep_for_retry(entry, frame.at_hand, frame);
     owed_.push(std::move(entry));
     pass(frame);
 }
@@ -286,12 +286,14 @@ void session::implementation::take_execute(const client_frame& frame) {
         return;
     }
     auto entry = entry_of(owes::execute, portal(message->portal));
+    if (withholds(entry.statement ? entry.statement->facts.get() : nullptr))
+        return withhold_execute(std::move(entry));
     if (entry.statement)
         note_sent(entry.statement->facts.get(), entry.statement->text->sql, false);
     else
         note_sent(nullptr, {}, false);
     retry_goes_on(frame, entry);
-    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    if (entry.again) keep_for_retry(entry, frame.at_hand, frame);
     ran_ = true;
     owed_.push(std::move(entry));
     pass(frame);
@@ -303,7 +305,7 @@ void session::implementation::take_sync(const client_frame& frame) {
     statements_.next_batch();
     auto entry = entry_of(owes::sync);
     retry_goes_on(frame, entry);
-    if (entry.again) keep_for_retry(entry, frame.at_hand);
+    if (entry.again) keep_for_retry(entry, frame.at_hand, frame);
     owed_.push(std::move(entry));
     pass(frame);
 }

@@ -234,8 +234,8 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     if (!status) return broken_home("malformed ReadyForQuery");
     auto& front = owed_.front();
     const bool kept = keeps_back(front) && again_->complete;
-    if (kept) retry_ready();
-    if (!front.hidden() && !pauses()) to_client_.pass(whole);
+    const bool unheard = kept && retry_ready();
+    if (!front.hidden() && !unheard) to_client_.pass(whole);
     if (!front.hidden() && front.what == owes::query) statements_.erase("");
     status_ = *status;
     in_block_ = status_ != wire::transaction_status::idle;

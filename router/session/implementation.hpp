@@ -13,6 +13,7 @@
 //   boundary.cpp     where transactions begin and end: gate, route, hold
 //   isolation.cpp    rule 9: at which level a transaction begins
 //   retry.cpp        lever 1: what ended in a write conflict is sent again
+//   fenced.cpp       answers that only a home gives that the tool has left
 //   failure.cpp      losses, and what may have been committed
 #pragma once
 
@@ -26,6 +27,7 @@
 #include "router/session/login.hpp"
 #include "router/session/outbox.hpp"
 #include "router/session/owed.hpp"
+#include "router/session/retry_state.hpp"
 #include "router/session/session.hpp"
 #include "router/session/statements.hpp"
 #include "router/session/texts.hpp"
@@ -252,18 +254,26 @@ class session::implementation {
     void drop_unfinished_retry() {
         if (again_ && again_->active && !again_->complete) drop_retry(false);
     }
-    void keep_for_retry(const owed& entry, std::string_view bytes);
+    void keep_for_retry(const owed& entry, std::string_view bytes, const client_frame& frame);
     void drop_retry(bool too_large);
     [[nodiscard]] bool keeps_back(const owed& entry) const noexcept;
     void keep_back(std::string_view bytes);
     [[nodiscard]] bool is_conflict(const wire::error_fields& fields) const;
     bool try_again(const wire::error_fields& fields, std::string_view whole);
-    void retry_ready();
+    bool retry_ready();
     void send_again();
     void end_pause(std::string_view error);
     [[nodiscard]] bool pauses() const noexcept {
         return again_ && again_->active && again_->waiting;
     }
+
+    // ---- fenced.cpp ----
+    [[nodiscard]] bool withholds(const sql::facts* facts) const;
+    void withhold_query(const client_frame& frame);
+    void withhold_execute(owed entry);
+    [[nodiscard]] bool tells_of_fence(const wire::error_fields& fields) const;
+    bool give_fence(const wire::error_fields& fields);
+    void begin_anew();
 
     // ---- surroundings ----
     environment& env_;
@@ -337,24 +347,12 @@ class session::implementation {
     std::uint64_t new_rows_{0};   // each is a key of its own
 
     // ---- lever 1 ----
-    struct retry_state {
-        bool active{false};
-        bool complete{false};  // its last message was sent
-        bool failed{false};    // this try ended in a conflict
-        bool waiting{false};   // for the next one
-        int tries{0};          // after the first
-        retry_rule rule;
-        time_point began{};
-        milliseconds pause{0};
-        std::string request;         // as it went to the link
-        std::vector<owed> messages;  // what each of them is owed
-        std::string replies;         // kept back
-        std::string error;           // of the last try
-    };
     std::unique_ptr<retry_state> again_;
-    bool ran_{false};           // an Execute of the batch that is open was sent
-    bool again_missed_{false};  // it would be sent again, were it not too long
-    int retried_{0};            // tries of this transaction that the client does not see
+    std::uint64_t left_generation_{0};  // of the link on which it did so last
+    int begun_anew_{0};                 // times that one transaction found its tool gone
+    bool ran_{false};                   // an Execute of the batch that is open was sent
+    bool again_missed_{false};          // it would be sent again, were it not too long
+    int retried_{0};                    // tries of this transaction that the client does not see
 
     // ---- the session's state ----
     tracked_state state_;
@@ -376,8 +374,10 @@ class session::implementation {
 // Borrowed links that break one after the other before they are of use: then it is the home.
 inline constexpr int link_tries_max = 3;
 inline constexpr std::size_t idle_bytes_max = 256;  // of a buffer of a session that is idle
-inline constexpr int pipelined_max = 64;            // transactions in one pass through the gate
-inline constexpr std::size_t owed_max = 65'536;     // replies outstanding before the client waits
+inline constexpr int begun_anew_max = 8;
+inline constexpr std::size_t unconfirmed_bytes_max = 65'536;  // of a request kept for begin_anew()
+inline constexpr int pipelined_max = 64;         // transactions in one pass through the gate
+inline constexpr std::size_t owed_max = 65'536;  // replies outstanding before the client waits
 inline constexpr std::size_t small_message_max = 10'000;  // PostgreSQL's PQ_SMALL_MESSAGE_LIMIT
 inline constexpr std::size_t sample_bytes_max = 1'000;
 inline constexpr std::size_t portals_max = 1'000;

@@ -61,7 +61,11 @@ void session::implementation::replay_reply(char tag, std::string_view body) {
     }
     if (tag == wire::tag_b::error) {
         auto kept = std::make_shared<std::string>();
-        if (body.size() <= kept_error_max)
+        const auto fields = wire::decode_error(body);
+        if (fields && tells_of_fence(*fields) && env_.left_home())
+            texts::append(
+                *kept, texts::severity::error, texts::left_home(tool_.name, fields->message));
+        else if (body.size() <= kept_error_max)
             wire::append_bytes(*kept, tag, body);
         else
             texts::append(*kept, texts::severity::error, texts::result_type_changed());

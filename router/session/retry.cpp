@@ -14,15 +14,16 @@ namespace hotlane::session {
 namespace {
 
 // What a home rolls back whole when it fails by itself; CALL and DO may commit on their own.
-bool can_be_sent_again(const sql::facts* facts) {
+bool can_be_sent_again(const sql::facts* facts, bool reads_too) {
     if (!facts || !facts->parsed || facts->statements.size() != 1) return false;
     const auto& one = facts->statements.front();
     using sql::kind;
     const bool writes = one.what == kind::insert || one.what == kind::update ||
                         one.what == kind::remove || one.what == kind::merge ||
                         (one.what == kind::select && one.may_write);
-    return writes && !one.temporary && !one.takes_advisory_lock && !one.changes_session &&
-           !one.parameter;
+    const bool reads = reads_too && one.what == kind::select;
+    return (writes || reads) && !one.temporary && !one.takes_advisory_lock &&
+           !one.changes_session && !one.parameter;
 }
 
 }  // namespace
@@ -31,8 +32,9 @@ bool can_be_sent_again(const sql::facts* facts) {
 void session::implementation::consider_retry(const client_frame& frame, const sql::facts* facts) {
     again_missed_ = false;
     if (again_ && again_->active) return;
+    const bool unsure = !env_.is_confirmed();
     if (in_block_ || forecast_ != forecast::idle || pipelined_ > 1 || ran_ ||
-        !can_be_sent_again(facts))
+        !can_be_sent_again(facts, unsure))
         return;
     for (std::size_t i = 0; i < owed_.size(); ++i) {
         const auto& entry = owed_.at(i);
@@ -40,31 +42,38 @@ void session::implementation::consider_retry(const client_frame& frame, const sq
                               entry.what == owes::describe_statement;
         if (!entry.hidden() && !prepares) return;
     }
-    const auto rule = env_.retry();
-    if (!rule.on) return;
+    auto rule = env_.retry();
+    if (!rule.on && !unsure) return;
+    if (!rule.on) rule.bytes_max = unconfirmed_bytes_max;
     if (!frame.complete || frame.total > rule.bytes_max) {
-        again_missed_ = true;
+        again_missed_ = rule.on;
         return;
     }
     if (!again_) again_ = std::make_unique<retry_state>();
     again_->active = true;
-    again_->complete = false;
+    again_->complete = again_->moved = false;
+    again_->lever = rule.on;
+    again_->unsure = unsure;
     again_->rule = rule;
     again_->tries = 0;
     again_->began = now_;
     again_->request.clear();
+    again_->asked.clear();
     again_->replies.clear();
     again_->messages.clear();
 }
 
 // A message of the candidate, as it goes to the link.
-void session::implementation::keep_for_retry(const owed& entry, std::string_view bytes) {
+void session::implementation::keep_for_retry(const owed& entry,
+                                             std::string_view bytes,
+                                             const client_frame& frame) {
     auto& all = *again_;
     if (all.request.size() + bytes.size() > all.rule.bytes_max) {
         drop_retry(true);
         return;
     }
     all.request.append(bytes);
+    if (all.unsure) all.asked.append(frame.at_hand);
     all.messages.push_back(entry);
 }
 
@@ -72,7 +81,8 @@ void session::implementation::keep_for_retry(const owed& entry, std::string_view
 void session::implementation::drop_retry(bool too_large) {
     if (!again_ || !again_->active) return;
     again_->active = false;
-    again_missed_ = too_large;
+    begun_anew_ = 0;
+    again_missed_ = too_large && again_->lever;
     if (!again_->replies.empty()) to_client_.out().append(again_->replies);
     again_->replies.clear();
 }
@@ -100,11 +110,17 @@ bool session::implementation::is_conflict(const wire::error_fields& fields) cons
 
 // The candidate ended in this error. True: it is kept from the client, another try follows.
 bool session::implementation::try_again(const wire::error_fields& fields, std::string_view whole) {
-    if (!is_conflict(fields)) {
+    auto& all = *again_;
+    if (all.unsure && begun_anew_ < begun_anew_max && !client_eof_ && tells_of_fence(fields) &&
+        env_.left_home()) {
+        all.failed = all.moved = true;
+        all.replies.clear();
+        return true;
+    }
+    if (!all.lever || !is_conflict(fields)) {
         drop_retry(false);
         return false;
     }
-    auto& all = *again_;
     const auto shift = std::min(all.tries, 16);
     const auto edge = std::min(all.rule.pause_first * (1 << shift), all.rule.pause_max);
     const auto range = static_cast<std::uint64_t>(std::max<milliseconds::rep>(edge.count(), 1));
@@ -122,16 +138,21 @@ bool session::implementation::try_again(const wire::error_fields& fields, std::s
     return true;
 }
 
-// ReadyForQuery of the candidate.
-void session::implementation::retry_ready() {
+// ReadyForQuery of the candidate. True: the client does not hear of it.
+bool session::implementation::retry_ready() {
     auto& all = *again_;
     if (!all.failed) {
         if (all.tries > 0) env_.retried(retry_outcome::recovered, all.tries);
         drop_retry(false);
-        return;
+        return false;
+    }
+    if (all.moved) {
+        begin_anew();
+        return true;
     }
     all.waiting = true;
     act(arm{timer::retry, all.pause});
+    return true;
 }
 
 void session::implementation::send_again() {

@@ -129,5 +129,17 @@ refusal broken_home_unknown(std::string_view why) {
 refusal result_type_changed() {
     return say(state::feature_not_supported, "cached plan must not change result type");
 }
+refusal left_home(std::string_view tool, std::string_view words) {
+    return say(state::serialization_failure,
+               fmt::format("tool {} left this home during the transaction: {}", tool, words),
+               "Nothing of the transaction was committed; run it again, at the new home.");
+}
+refusal unconfirmed(std::string_view tool) {
+    return say(
+        state::cannot_connect_now,
+        fmt::format("the fleet's store does not confirm that tool {} lives here", tool),
+        "A home that the tool has left might not refuse a statement that names no column, so "
+        "it was not sent; try again.");
+}
 
 }  // namespace hotlane::session::texts

@@ -36,6 +36,8 @@ refusal lost_outcome_unknown();
 refusal broken_home(std::string_view why);
 refusal broken_home_unknown(std::string_view why);
 refusal result_type_changed();
+refusal left_home(std::string_view tool, std::string_view words);
+refusal unconfirmed(std::string_view tool);
 inline constexpr std::string_view unknown_outcome_hint =
     "The outcome of the transaction is unknown; check before you retry.";
 

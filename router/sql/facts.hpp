@@ -84,6 +84,9 @@ struct statement {
     // currval, lastval, dblink_connect.
     bool keeps_session{false};
     bool chain{false};  // COMMIT/ROLLBACK AND CHAIN
+    // Uses tables and names none of their columns, or changes what tables are: what stands in the
+    // place of a fenced table on an engine might not refuse it.
+    bool names_no_column{false};
     std::string table;  // written or created table, unquoted; empty: none or several
     std::string name;   // savepoint, SQL-prepared statement, cursor, channel
     std::optional<parameter_change> parameter;  // SET, RESET, set_config

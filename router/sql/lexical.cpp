@@ -49,6 +49,7 @@ class reader {
             std::find_if(leading_words.begin(), leading_words.end(), [this](const leading_word& r) {
                 return is(span_.first, r.word);
             });
+        out.names_no_column = true;  // nobody knows
         if (row == leading_words.end() || has_bad()) return out;
         out.what = row->what;
         out.may_write = row->may_write;
@@ -56,6 +57,7 @@ class reader {
         refine(out);
         out.temporary = out.temporary || (out.what == kind::ddl && (is_temporary(1)));
         out.table = written_table(out.what);
+        out.names_no_column = may_name_no_column(out.what);
         return out;
     }
 
@@ -67,6 +69,13 @@ class reader {
         for (std::size_t i = span_.first; i < span_.last; ++i)
             if (is(i, word)) return true;
         return false;
+    }
+    // By its words only: UPDATE always names one, and what has no FROM has no table.
+    bool may_name_no_column(kind what) const {
+        if (what == kind::select || what == kind::explain) return has("from");
+        return what == kind::insert || what == kind::remove || what == kind::merge ||
+               what == kind::ddl || what == kind::other || what == kind::execute ||
+               what == kind::call;
     }
     bool has_bad() const {
         for (std::size_t i = span_.first; i < span_.last; ++i)

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "router/sql/analysis.hpp"
+#include "router/sql/columns.hpp"
 #include "router/sql/effects.hpp"
 #include "router/sql/settings.hpp"
 #include "router/sql/tree.hpp"
@@ -213,6 +214,7 @@ statement read_statement(const PgQuery__Node& node) {
         out.table = ddl_table(node);  // the kind is told by the first word
     }
     if (out.what == kind::merge) out.table = relation_name(node.merge_stmt->relation);
+    out.names_no_column = names_no_column(&node.base, out.what);
     return out;
 }
 

@@ -18,6 +18,7 @@ class Gate:
         self.chance = 0.0
         self.refuse = False
         self.silent = False
+        self.blocked: set[str] = set()   # "to home", "to client": a partition; what was sent comes after it
         self.deaf_to = None           # a pair whose client's side is not read
         self.newest = None            # the pair that was opened last
         self.cuts = 0
@@ -55,9 +56,12 @@ class Gate:
             if self.refuse:
                 client.close()
                 continue
+            # Nobody answers a SYN across a partition: the link stays open here and is never served.
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket):
+        while self.blocked and not self._stop:
+            select.select([], [], [], 0.1)
         try:
             home = socket.create_connection(("127.0.0.1", self.target), timeout=5)
         except OSError:
@@ -80,6 +84,10 @@ class Gate:
         client, home = pair
         while not self._stop:
             watched = [home] if self.deaf_to is pair else [client, home]
+            if "to home" in self.blocked:
+                watched = [s for s in watched if s is not client]
+            if "to client" in self.blocked:
+                watched = [s for s in watched if s is not home]
             ready, _, _ = select.select(watched, [], [], 0.2)
             for side in ready:
                 data = side.recv(65536)

@@ -229,6 +229,18 @@ class scripted_environment : public unpooled_environment {
     void retried(retry_outcome outcome, int tries) override {
         retries.emplace_back(outcome, tries);
     }
+
+    // One of a fleet.
+    bool confirmed{true};
+    std::function<bool()> on_left;  // empty: nobody can ask the homes
+    int asked_homes{0};
+
+    bool is_confirmed() override { return confirmed; }
+    bool left_home() override {
+        if (!on_left) return false;
+        ++asked_homes;
+        return on_left();
+    }
 };
 
 class script {
