@@ -235,7 +235,10 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     auto& front = owed_.front();
     const bool kept = keeps_back(front) && again_->complete;
     const bool unheard = kept && retry_ready();
-    if (!front.hidden() && !unheard) to_client_.pass(whole);
+    if (!front.hidden() && !unheard) {
+        to_client_.pass(whole);
+        begun_anew_ = 0;
+    }
     if (!front.hidden() && front.what == owes::query) statements_.erase("");
     status_ = *status;
     in_block_ = status_ != wire::transaction_status::idle;

@@ -81,7 +81,6 @@ void session::implementation::keep_for_retry(const owed& entry,
 void session::implementation::drop_retry(bool too_large) {
     if (!again_ || !again_->active) return;
     again_->active = false;
-    begun_anew_ = 0;
     again_missed_ = too_large && again_->lever;
     if (!again_->replies.empty()) to_client_.out().append(again_->replies);
     again_->replies.clear();
