@@ -43,9 +43,10 @@ void coordinator::start(hooks with) {
         const std::lock_guard lock(mutex_);
         at(entry->name).entry = entry.get();
     }
-    reach_at_ = beat_at_ = report_at_ = lead_at_ = watch_at_ = steady::now();
+    reach_at_ = beat_at_ = report_at_ = lead_at_ = steady::now();
     turn(true);  // a hold that is on is known before the first tool is served
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    threads_.emplace_back([this](const std::stop_token& stop) { watch(stop); });
     for (int i = 0; i < with_.lookers; ++i)
         threads_.emplace_back([this](const std::stop_token& stop) { look(stop); });
 }
@@ -75,7 +76,7 @@ void coordinator::work(const std::stop_token& stop) {
 milliseconds coordinator::until_next() const {
     const auto now = steady::now();
     auto next = store_.reachable() ? std::min(beat_at_, report_at_) : reach_at_;
-    next = std::min({next, lead_at_, watch_at_});
+    next = std::min(next, lead_at_);
     milliseconds wait = std::clamp(
         std::chrono::ceil<milliseconds>(next - now), milliseconds{1}, milliseconds{1'000});
     const std::lock_guard lock(mutex_);
@@ -108,10 +109,6 @@ void coordinator::turn(bool announced) {
     if (now >= lead_at_) {
         lead_at_ = now + with_.report_every;
         if (leads()) lead_on();
-    }
-    if (now >= watch_at_) {
-        watch_at_ = now + with_.watch_every;
-        confirm();
     }
     poke();
 }

@@ -3,7 +3,8 @@
 // while the store is away. The decisions are tables (placement/follower.hpp, lease.hpp,
 // leadership.hpp); this carries them out.
 //
-// THREADS: one that talks to the store, a few that look at homes, and whoever calls. Nothing here
+// THREADS: one that talks to the store, one that counts leases, a few that look at homes, and
+// whoever calls. Nothing here
 // waits for a store or a home with the mutex held: the data plane takes it too.
 #pragma once
 
@@ -126,6 +127,7 @@ class coordinator final : public move::fleet {
     void keep_all_ddl();
     void confirm_one(known& tool, bool told, steady::time_point now);
     void confirm();
+    void watch(const std::stop_token& stop);
     void look(const std::stop_token& stop);
     void look_at(const std::string& tool);
 
@@ -163,7 +165,7 @@ class coordinator final : public move::fleet {
     std::uint64_t version_{0};
     bool news_due_{true};
     int tries_{0};
-    steady::time_point reach_at_, beat_at_, report_at_, lead_at_, watch_at_;
+    steady::time_point reach_at_, beat_at_, report_at_, lead_at_;
     steady::time_point decides_from_;  // a lease after this one took the lead
 
     std::vector<std::jthread> threads_;

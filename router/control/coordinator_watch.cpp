@@ -68,6 +68,17 @@ void coordinator::confirm_one(known& tool, bool told, steady::time_point now) {
              "neither the fleet's store nor the home's marker confirms where it lives");
 }
 
+// On a thread of its own: a store that swallows what it is sent keeps the other for seconds, and
+// just then the homes must be looked at in time.
+void coordinator::watch(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+        confirm();
+        poke();
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, stop, with_.watch_every, [&] { return stop.stop_requested(); });
+    }
+}
+
 void coordinator::look(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
@@ -95,10 +106,18 @@ void coordinator::look_at(const std::string& tool) {
     if (!entry || !in_.act.see) return;
     const auto model = in_.model.get();
     move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, &stopping_, this};
+    {
+        const std::lock_guard lock(mutex_);
+        around.doubted = at(tool).follows.state() == follow_state::doubting;
+    }
     const auto seen = in_.act.see(*entry, around);
     {
         const std::lock_guard lock(mutex_);
         auto& mine = at(tool);
+        if (!around.doubted && mine.follows.state() == follow_state::doubting) {
+            mine.look_wanted = true;  // what was seen is older than the doubt
+            return;
+        }
         const auto& place = mine.follows.place();
         // Only a marker confirms; the store's memory is what is in question.
         const bool counts = seen.known && seen.confirmed;

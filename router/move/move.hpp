@@ -78,6 +78,7 @@ struct surroundings {
     move::fleet* others{nullptr};                                 // the fleet; nullptr: alone
     const std::atomic<bool>* abort{nullptr};                      // an operator's order
     live_figures* live{nullptr};                                  // what is shown meanwhile
+    bool doubted{false};  // see(): an answer came as from a fence, so the engine's names are read
 };
 
 // Runs one move to its end. Holds and releases the tool's gate, swaps its route. Never throws.

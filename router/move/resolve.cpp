@@ -1,5 +1,7 @@
 // Reads the homes, decides (decide.hpp), and does what was decided. Used after a move that failed,
 // at start, and whenever the caller tries again: every step can be repeated.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "router/move/decide.hpp"
@@ -273,12 +275,29 @@ verdict decide_here(const scene& s) {
     return s.with.around.others && !is_whole ? decide_in_fleet(s.facts) : decide(s.facts);
 }
 
+// The marker turns before the engine's names do (and, on the way out, after them): for that moment
+// tombstones stand at an engine that the marker names.
+bool engine_is_open(scene& s) {
+    home_link* engine = engine_of(s);
+    if (!engine) return false;
+    const auto catalog = read_engine_catalog(*engine);
+    if (!catalog) {
+        s.trouble = "engine: " + catalog.error().message;
+        return false;
+    }
+    return std::none_of(catalog->begin(), catalog->end(), [&](const auto& table) {
+        return !is_own_name(table.first) && what_stands(*catalog, table.first) == stands::ours;
+    });
+}
+
 // Where the homes say that the tool lives, for a sidecar that changes nothing there. It can do
 // without the store: the homes decide anyway.
 settled follow(scene& s) {
     s.record = nullptr;
     s.only_reads = true;
-    if (auto stored = s.with.around.store.placement(s.with.tool.name)) s.stored = *stored;
+    // A store that is away may swallow the question for seconds.
+    if (s.with.around.tools.word.holds())
+        if (auto stored = s.with.around.store.placement(s.with.tool.name)) s.stored = *stored;
     gather(s);
     verdict v = decide_here(s);
     if (v.ask_engine) {
@@ -286,6 +305,8 @@ settled follow(scene& s) {
         v = decide_here(s);
     }
     if (v.where == serve_at::nobody) return not_yet(s, v.reason);
+    if (s.with.around.doubted && v.where == serve_at::engine && !engine_is_open(s))
+        return not_yet(s, "a move is under way");
     set_place(s, v);
     s.out.confirmed = s.mark.has_value();
     return s.out;
