@@ -198,6 +198,7 @@ class checker {
         unknown_name(path + ".policy", "policy", t.policy, keys(m_.policies));
         if (has_overlay(m_, t) && !t.is_template()) policy(path + ".set", settings_of(m_, t));
         sources(path, t);
+        types(path + ".types", t);
         if (t.postgres) {
             unknown_name(
                 path + ".postgres.server", "server", t.postgres->server, keys(m_.postgres));
@@ -221,6 +222,21 @@ class checker {
         if (access_ != nullptr && !t.schema_file.empty() && !t.is_template() &&
             !access_->readable(t.schema_file)) {
             error(path + ".schema", t.schema_file + " cannot be read");
+        }
+    }
+
+    // What the mover can convert both ways (router/move/convert.hpp).
+    void types(const std::string& path, const tool& t) {
+        static const std::vector<std::string> known{
+            "boolean", "smallint", "integer", "timestamp", "timestamptz", "date", "uuid", "json"};
+        for (const auto& [column, type] : t.types) {
+            if (std::find(known.begin(), known.end(), type) == known.end())
+                error(path + "." + column,
+                      fmt::format("{} is no type that can be converted both ways", type),
+                      "one of: " + fmt::format("{}", fmt::join(known, ", ")));
+            if (column.find('.') == std::string::npos || column.front() == '.' ||
+                column.back() == '.')
+                error(path, column + " names no column", "write it as table.column");
         }
     }
 

@@ -231,6 +231,7 @@ void describe_tool(archive& a, tool& t) {
         a.shaped("until", p.until, parse_moment, print_moment);
         a.text("reason", p.reason, text_rule::any);
     });
+    a.pairs("types", t.types);
     a.text("schema", t.schema_file, text_rule::near_path);
     a.boolean("no_hidden_constraints", t.no_hidden_constraints);
     a.optional_section(

@@ -133,6 +133,7 @@ struct tool {
     labels label;
     overlay_ptr set;                    // keys on top of the policy and of the groups
     std::optional<policy::pin> pinned;  // by the operator who wrote the file; it ends
+    labels types;                       // "table.column" -> type that PostgreSQL gives it
     std::string schema_file;            // DDL of the tool, where it did not pass through hotlane
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;

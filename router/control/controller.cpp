@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t moves_looked_at = 200;
+constexpr std::size_t moves_looked_at = 200, moves_looked_at_max = 12'800;
 constexpr const char* cleaned_kind = "cleaned";
 
 // As many movers as the most generous policy may want; each policy's own rail is checked before.
@@ -258,12 +258,26 @@ bool controller::was_cleaned(const std::string& move) {
 }
 
 void controller::clean_up() {
-    const auto moves = in_.store.recent_moves(moves_looked_at);
+    // As far back as anything may be left: once all older ones are tidy they are read no more.
+    auto moves = in_.store.recent_moves(moves_looked_at);
+    for (std::size_t n = moves_looked_at; moves && moves->size() == n &&
+                                          moves->back().id > tidy_up_to_ &&
+                                          n < moves_looked_at_max;) {
+        n *= 4;
+        moves = in_.store.recent_moves(n);
+    }
     if (!moves) return;
     const std::lock_guard one_at_a_time(cleaning_);
+    std::string first_left;
     for (const auto& record : *moves) {
+        if (record.id <= tidy_up_to_) continue;
         if (is_due(record)) clean_one(record);
+        const bool nothing = record.outcome == "refused" || was_cleaned(record.id);
+        if (!nothing && (first_left.empty() || record.id < first_left)) first_left = record.id;
     }
+    for (const auto& record : *moves)
+        if ((first_left.empty() || record.id < first_left) && record.id > tidy_up_to_)
+            tidy_up_to_ = record.id;
 }
 
 void controller::clean_one(const placement::move_record& record) {

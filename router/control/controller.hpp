@@ -140,6 +140,7 @@ class controller final : public admin::service {
     reload_figures reloads_;
     metrics::exposition exposition_;
     std::set<std::string> cleaned_;  // moves; under cleaning_
+    std::string tidy_up_to_;         // no move up to this id has anything left; of the ticker
     std::mutex cleaning_;            // one clean-up at a time
     std::mutex reloading_;           // one at a time
     std::jthread ticker_;

@@ -72,6 +72,8 @@ struct row_reader {
         auto read = read_value(c.type, wire[i], scratch[i]);
         if (!read) return read.error();
         values[i] = *read;
+        if (c.as != held_as::plain)
+            if (auto wrong = why_not(c.as, *read); !wrong.empty()) return wrong;
         const bool in_key = std::find(t.key.begin(), t.key.end(), c.name) != t.key.end();
         if (values[i].is_null && (in_key || c.not_null))
             return in_key ? "NULL in a key" : "NULL in a NOT NULL column";
@@ -208,7 +210,7 @@ outcome copy_table_out(active_move& m,
         sum.add(types, values);
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (i > 0) chunk += '\t';
-            put_copy_value(chunk, types[i], values[i]);
+            put_copy_value(chunk, types[i], t.columns[i].as, values[i]);
         }
         chunk += '\n';
         if (chunk.size() < chunk_bytes) return true;

@@ -13,6 +13,8 @@ namespace {
 using policy::home_kind;
 using std::chrono::milliseconds;
 
+constexpr milliseconds settle_least{1'000};
+
 milliseconds since(steady::time_point start) {
     return std::chrono::duration_cast<milliseconds>(steady::now() - start);
 }
@@ -48,11 +50,16 @@ settled settle_down(active_move& m) {
     m.found.engine.reset();
     m.found.postgres.reset();
     const auto start = steady::now();
+    // Clients are held: what is left of their patience, and a moment to undo in. Then they are
+    // told, and recovery goes on without them.
+    const auto longest = m.holding ? std::min(m.with.limit.settle,
+                                              std::max(m.hold_max - since(m.held_at), settle_least))
+                                   : m.with.limit.settle;
     for (;;) {
         settled s = resolve(m.with, &m.record, journal_of::this_process);
         m.alarms.insert(m.alarms.end(), s.alarms.begin(), s.alarms.end());
         const bool stopped = m.with.around.stop && m.with.around.stop->load();
-        if (s.known || stopped || since(start) > m.with.limit.settle) return s;
+        if (s.known || stopped || since(start) > longest) return s;
         const shown_wait shown(m.with.around.live, s.reason);
         std::this_thread::sleep_for(m.with.limit.settle_pause);
     }

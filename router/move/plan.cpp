@@ -17,8 +17,10 @@ std::uint64_t number(const nlohmann::json& j, const char* key) {
 
 nlohmann::json to_json(const table& t) {
     auto columns = nlohmann::json::array();
-    for (const auto& c : t.columns)
+    for (const auto& c : t.columns) {
         columns.push_back({{"name", c.name}, {"type", std::string(to_string(c.type))}});
+        if (c.as != held_as::plain) columns.back()["held_as"] = std::string(to_string(c.as));
+    }
     return {{"name", t.name},
             {"columns", std::move(columns)},
             {"key", t.key},
@@ -35,6 +37,7 @@ table table_from_json(const nlohmann::json& j) {
         column col;
         col.name = text(c, "name");
         col.type = value_type_from(text(c, "type")).value_or(value_type::text);
+        col.as = held_as_from(text(c, "held_as")).value_or(held_as::plain);
         out.columns.push_back(std::move(col));
     }
     if (j.contains("key") && j["key"].is_array())

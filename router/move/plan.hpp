@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "router/move/convert.hpp"
 #include "router/move/move.hpp"
 #include "router/move/values.hpp"
 
@@ -24,6 +25,7 @@ struct column {
     std::optional<std::string> default_expression;
     std::vector<std::string> checks;
     std::optional<std::string> references;  // towards the engine only: it does not enforce them
+    held_as as{held_as::plain};             // on PostgreSQL, where the operator says so
 };
 
 struct table {

@@ -160,6 +160,17 @@ answer<bool> begin_as_made(pg_job job, const plan& p) {
     return take_role(job, p);
 }
 
+answer<bool> begin_trial(pg_job job, const plan& p) {
+    if (auto begun = begin(job.link, job.lock_timeout); !begun)
+        return tl::unexpected(begun.error());
+    for (const auto& statement : create_statements(p))
+        if (auto sent = send(job.link, statement); !sent) {
+            rollback(job.link);
+            return tl::unexpected(sent.error());
+        }
+    return true;
+}
+
 answer<bool> begin_as_role(pg_job job, const plan& p) {
     if (auto begun = begin(job.link, job.lock_timeout); !begun)
         return tl::unexpected(begun.error());
@@ -258,7 +269,7 @@ std::string postgres_select(const table& t, const std::string& schema) {
     std::string list;
     for (const auto& c : t.columns) {
         if (!list.empty()) list += ", ";
-        list += ident(c.name);
+        list += select_of(c.as, ident(c.name));
         if (c.type == value_type::real) list += "::float8";  // float4 prints other digits
     }
     return fmt::format("SELECT {} FROM {}.{}", list, ident(schema), ident(t.name));

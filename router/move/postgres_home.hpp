@@ -32,6 +32,9 @@ answer<bool> flip_out(pg_job job, const plan& p);
 // staging(m) -> away(e), the staging schema is dropped.
 answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& staging);
 
+// An open transaction with the staged tables in it, to be rolled back.
+answer<bool> begin_trial(pg_job job, const plan& p);
+
 // Open transactions, to be rolled back: statements of the tool's role are understood there as after
 // the flip of a move out (staged tables under their real names), or as they are now.
 answer<bool> begin_as_flipped(pg_job job, const plan& p);

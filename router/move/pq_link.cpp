@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -304,6 +305,17 @@ class pq_link final : public home_link {
 constexpr const char* no_timeouts =
     "-c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
 
+// libpq 15 gives its password to whoever asks for it in clear text, so the request is looked at
+// before libpq reads it. Over TLS it may go: that the configuration allows by using TLS.
+bool asks_in_clear_text(PGconn* c) {
+    constexpr int clear_text = 3;
+    if (PQstatus(c) != CONNECTION_AWAITING_RESPONSE || PQsslInUse(c) != 0) return false;
+    std::array<unsigned char, 9> head{};
+    const auto got = ::recv(PQsocket(c), head.data(), head.size(), MSG_PEEK | MSG_DONTWAIT);
+    return got == static_cast<ssize_t>(head.size()) && head[0] == 'R' && head[5] == 0 &&
+           head[6] == 0 && head[7] == 0 && head[8] == clear_text;
+}
+
 answer<void> finish_connecting(PGconn* c, clock::time_point deadline) {
     auto want = PGRES_POLLING_WRITING;
     while (want != PGRES_POLLING_OK) {
@@ -311,6 +323,12 @@ answer<void> finish_connecting(PGconn* c, clock::time_point deadline) {
             return tl::unexpected(link_error{"", trimmed(PQerrorMessage(c)), fate::refused});
         if (!wait_for(c, want == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline))
             return tl::unexpected(link_error{"", "connecting took too long", fate::refused});
+        if (want == PGRES_POLLING_READING && asks_in_clear_text(c))
+            return tl::unexpected(
+                link_error{"",
+                           "the server asks for the password in clear text over a connection "
+                           "without TLS; use scram-sha-256 in its pg_hba.conf",
+                           fate::refused});
         want = PQconnectPoll(c);
     }
     return {};

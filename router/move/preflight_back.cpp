@@ -38,7 +38,8 @@ bool check_place(preflight& f) {
 }
 
 bool read_tables(preflight& f) {
-    auto view = read_postgres_schema(*f.found.postgres, f.home.schema, f.home.role);
+    auto view = read_postgres_schema(
+        *f.found.postgres, f.home.schema, f.home.role, f.with.tool.settings.types);
     if (!view) {
         f.found.refusals.push_back(
             home_failed(home_kind::postgres, "reading the catalog", view.error()));

@@ -9,6 +9,7 @@
 #include "router/move/names.hpp"
 #include "router/move/postgres_home.hpp"
 #include "router/move/preflight.hpp"
+#include "router/move/trial.hpp"
 
 namespace hotlane::move {
 namespace {
@@ -77,6 +78,8 @@ bool read_tables(preflight& f) {
     p.tables = std::move(view.tables);
     p.notes = std::move(view.notes);
     p.strays.assign(p.tables.size(), 0);
+    for (auto& r : take_overrides(p.tables, f.with.tool.settings.types))
+        f.found.refusals.push_back(std::move(r));
     for (const auto& t : p.tables) {
         if (t.identity() && t.identity()->autoincrement)
             p.notes.push_back(
@@ -149,10 +152,33 @@ void check_real_digits(preflight& f) {
                  "keep this tool on the engine");
 }
 
-void scan_values(preflight& f) {
+// What the rows of one table did on the staged definitions.
+void take_trial(preflight& f, const table& t, const row_trial& tried) {
+    f.found.refusals.insert(
+        f.found.refusals.end(), tried.refusals().begin(), tried.refusals().end());
+    if (tried.left_some())
+        f.found.made.notes.push_back(
+            fmt::format("table \"{}\": its CHECK may raise, and not all of its rows were tried on "
+                        "PostgreSQL",
+                        t.name));
+}
+
+void scan_values(preflight& f, bool definitions_are_good) {
     const auto start = steady::now();
     f.found.engine->set_deadline(f.with.limit.scan);
+    // Rows are tried there while they are read here.
+    const bool trying =
+        definitions_are_good &&
+        begin_trial({*f.found.postgres, f.with.limit.lock}, f.found.made).has_value();
+    steady::duration tried_for{};
     for (auto& t : f.found.made.tables) {
+        row_trial tried(*f.found.postgres, t, staging_schema(f.found.made.move));
+        const auto try_on = [&](const std::vector<value>* values) {
+            if (!trying) return;
+            const auto before = steady::now();
+            values ? tried.add(*values) : tried.finish();
+            tried_for += steady::now() - before;
+        };
         shown_pass shown(f.with.around.live, "looking at the values of " + t.name, 0);
         auto read = read_engine_rows(
             *f.found.engine,
@@ -162,6 +188,7 @@ void scan_values(preflight& f) {
                 shown.count();
                 for (const auto& v : values)
                     f.bytes += v.bytes.size() + sizeof(std::int64_t);
+                try_on(&values);
                 return true;
             },
             [&](refusal bad) { return note_bad_value(f, std::move(bad)); });
@@ -173,9 +200,12 @@ void scan_values(preflight& f) {
         t.rows = *read;
         f.rows += *read;
         if (!f.found.engine->alive()) return;  // enough bad values were found
+        try_on(nullptr);
+        take_trial(f, t, tried);
     }
+    if (trying && f.found.postgres->alive()) rollback(*f.found.postgres);
     f.found.engine->set_deadline(f.with.limit.statement);
-    f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start);
+    f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start - tried_for);
 }
 
 }  // namespace
@@ -191,7 +221,7 @@ findings look_out(context& with, const request& what, const std::string& id) {
         if (f.good()) check_definitions(f);
         check_real_digits(f);
     }
-    if (!f.found.made.tables.empty()) scan_values(f);
+    if (!f.found.made.tables.empty()) scan_values(f, readable && f.good());
     check_space(f);
     forecast(f,
              f.scanned * scans_under_hold + hold_at_least +

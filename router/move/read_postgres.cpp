@@ -29,11 +29,17 @@ void refuse(schema_view& view, std::string code, std::string message, std::strin
     view.refusals.push_back({std::move(code), std::move(message), std::move(mend)});
 }
 
-void take_column(schema_view& view, table& t, const row& r) {
+void take_column(schema_view& view, table& t, const row& r, const type_overrides& types) {
     column c;
     c.name = text(r, 1);
     const std::string type = text(r, 2);
-    const auto mapped = engine_type_of(type);
+    auto mapped = engine_type_of(type);
+    const auto as = held_as_of(type);
+    const auto said = types.find(t.name + "." + c.name);
+    if (!mapped && as && said != types.end() && said->second == to_string(*as)) {
+        c.as = *as;
+        mapped = engine_type{engine_side(*as), {}};
+    }
     if (!mapped)
         refuse(view,
                "unsupported_type",
@@ -41,8 +47,14 @@ void take_column(schema_view& view, table& t, const row& r) {
                            t.name,
                            c.name,
                            type),
-               "change it to bigint, double precision, text or bytea, or leave the tool on "
-               "PostgreSQL");
+               fmt::format("change it to bigint, double precision, text or bytea{}, or leave the "
+                           "tool on PostgreSQL",
+                           as ? fmt::format("; or say `types: {{{}.{}: {}}}` in the tool's "
+                                            "settings",
+                                            t.name,
+                                            c.name,
+                                            to_string(*as))
+                              : std::string()));
     else
         c.type = mapped->type;
     c.not_null = text(r, 3) == "t";
@@ -53,7 +65,8 @@ void take_column(schema_view& view, table& t, const row& r) {
                "make it a plain column");
     const std::string expression = text(r, 6);
     c.autoincrement = !text(r, 4).empty() || expression.rfind("nextval(", 0) == 0;
-    if (!expression.empty() && !c.autoincrement) c.default_expression = engine_default(expression);
+    if (!expression.empty() && !c.autoincrement)
+        c.default_expression = default_here(c.as, expression).value_or(engine_default(expression));
     if (mapped && mapped->length)
         c.checks.push_back(
             fmt::format("length({}) <= {}", sql::quote_identifier(c.name), *mapped->length));
@@ -148,6 +161,7 @@ answer<void> take_refused_objects(home_link& postgres,
 
 answer<void> take_columns(home_link& postgres,
                           const std::vector<param>& where,
+                          const type_overrides& types,
                           std::map<std::string, table>& tables,
                           schema_view& view) {
     auto names =
@@ -169,7 +183,7 @@ answer<void> take_columns(home_link& postgres,
         where);
     if (!columns) return tl::unexpected(columns.error());
     for (const auto& r : columns->data)
-        take_column(view, tables[text(r, 0)], r);
+        take_column(view, tables[text(r, 0)], r, types);
     return {};
 }
 
@@ -262,11 +276,12 @@ std::string engine_default(const std::string& expression) {
 
 answer<schema_view> read_postgres_schema(home_link& postgres,
                                          const std::string& schema,
-                                         const std::string& role) {
+                                         const std::string& role,
+                                         const type_overrides& types) {
     schema_view view;
     const std::vector<param> where{{param_type::text, schema}};
     std::map<std::string, table> tables;
-    if (auto took = take_columns(postgres, where, tables, view); !took)
+    if (auto took = take_columns(postgres, where, types, tables, view); !took)
         return tl::unexpected(took.error());
     if (auto took = take_constraints(postgres, where, tables, view); !took)
         return tl::unexpected(took.error());

@@ -1,6 +1,7 @@
 // The tool's tables as PostgreSQL has them, and what of them the engine could not hold.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "router/move/link.hpp"
@@ -8,9 +9,12 @@
 
 namespace hotlane::move {
 
+// `types`: columns that may have another type there ("table.column" and its word).
+using type_overrides = std::map<std::string, std::string>;
 answer<schema_view> read_postgres_schema(home_link& postgres,
                                          const std::string& schema,
-                                         const std::string& role);
+                                         const std::string& role,
+                                         const type_overrides& types);
 
 // PostgreSQL's type as the engine would hold it; nullopt: it cannot. `length`: of varchar(n).
 struct engine_type {

@@ -83,11 +83,15 @@ struct mend_row {
 constexpr std::array<mend_row, 9> mends{{
     {"42601", "write it in words that both homes understand"},
     {"42883", "cast its values, or make a function of this name for the tool's role"},
-    {"42804", "cast the value to the column's type"},
+    {"42804", "cast the value to the column's type; a number is no condition: write n <> 0"},
     {"42P18", "cast the parameter to the type that is meant"},
     {"22P02", "write the value in the form of the column's type"},
-    {"42703", "name a column that the table has (double quotes are for names, single for text)"},
-    {"42P01", "name a table that moves along, or make it at the new home"},
+    {"42703",
+     "name a column that the table has (double quotes are for names, single for text; a name with "
+     "capitals needs double quotes)"},
+    {"42P01",
+     "name a table that moves along, or make it at the new home (a name with capitals needs double "
+     "quotes)"},
     {"42501", "GRANT the tool's role what it needs there"},
     {"42803", "name every selected column in GROUP BY, or aggregate it"},
 }};

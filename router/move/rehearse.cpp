@@ -118,9 +118,8 @@ outcome run_rehearsal(active_move& m,
     return went;
 }
 
-// A dry run of a move back: tables under staging names for as long as it takes. Journalled first,
-// so that they are dropped later if we cannot.
-outcome make_scratch(active_move& m) {
+// What a dry run makes on the engine is journalled first, so that it is dropped later if we cannot.
+outcome note_scratch(active_move& m) {
     const plan& p = m.made();
     m.record.id = p.move;
     m.record.tool = p.tool;
@@ -136,6 +135,12 @@ outcome make_scratch(active_move& m) {
         return tl::unexpected(refusal{"journal_failed",
                                       "the journal cannot be written before the rehearsal",
                                       "make room for the state file, or mend its disk"});
+    return {};
+}
+
+// A dry run of a move back: tables under staging names for as long as it takes.
+outcome make_scratch(active_move& m) {
+    const plan& p = m.made();
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
         const auto name = engine_name(p.move, part::staged, i);
         if (auto made = send(m.engine(), engine_create_table(p.tables[i], name)); !made)
@@ -158,7 +163,9 @@ void rehearse_trial(active_move& m) {
     rehearsal r;
     r.seen = seen.size();
     const bool scratch = m.made().to == home_kind::engine && !from.all.empty();
-    auto went = scratch ? make_scratch(m) : outcome{};
+    auto went = note_scratch(m);
+    if (went) went = try_levers(m);
+    if (went && scratch) went = make_scratch(m);
     if (went) went = run_rehearsal(m, from, r, &begin_as_made);
     if (scratch) drop_scratch(m);
     m.found.detail["rehearsal"] = to_json(r, from);

@@ -4,6 +4,7 @@
 // declared that nothing is hidden.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,6 +38,11 @@ void adopt_ddl(schema_view& view, const sql::schema_definition& ddl);
 
 // The engine's affinity rules for a declared type, as its catalog would show them.
 std::optional<value_type> affinity(std::string_view declared);
+
+// Takes the operator's types ("table.column" and its word) into the tables; what cannot be is
+// refused.
+std::vector<refusal> take_overrides(std::vector<table>& tables,
+                                    const std::map<std::string, std::string>& types);
 
 // CREATE TABLE schema.name on PostgreSQL, with keys, checks, defaults and identity.
 std::string postgres_create_table(const table& t, const std::string& schema);

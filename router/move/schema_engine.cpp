@@ -83,6 +83,20 @@ bool uses_word(const std::string& expression, std::string_view word) {
     });
 }
 
+// The engine finds t under "T"; PostgreSQL folds what is not quoted.
+void note_capitals(const table& t, schema_view& out) {
+    std::string names = lower(t.name) == t.name ? std::string() : "\"" + t.name + "\"";
+    for (const auto& c : t.columns)
+        if (lower(c.name) != c.name && names.size() < 200)
+            names += (names.empty() ? "\"" : ", \"") + c.name + "\"";
+    if (!names.empty())
+        out.notes.push_back(
+            fmt::format("table \"{}\" has names with capitals ({}): statements that write them "
+                        "without double quotes do not find them on PostgreSQL",
+                        t.name,
+                        names));
+}
+
 // What both homes accept and each understands in its own way.
 void check_meaning(const table& t, const sql::table_definition& seen, schema_view& out) {
     for (const auto& c : seen.columns)
@@ -227,6 +241,12 @@ schema_view read_engine_schema(const engine_catalog& catalog,
                 out.refusals.push_back(
                     unsupported(fmt::format("table \"{}\": not understood: {}", name, what),
                                 "describe the table in the tool's schema file without it"));
+        } else if (seen && !seen->not_understood.empty() && !no_hidden_constraints) {
+            for (const auto& what : seen->not_understood)
+                out.refusals.push_back(
+                    unsupported(fmt::format("table \"{}\": not understood: {}", name, what),
+                                "make it a plain column, or describe the table in the tool's "
+                                "schema file without it"));
         } else if (seen && !no_hidden_constraints) {
             out.refusals.push_back(
                 {"schema_mismatch",
@@ -248,6 +268,7 @@ schema_view read_engine_schema(const engine_catalog& catalog,
                     "make it the primary key, or give it a plain type"));
         for (auto& refused : check_names(t))
             out.refusals.push_back(std::move(refused));
+        note_capitals(t, out);
         out.tables.push_back(std::move(t));
     }
     for (const auto& statement : ddl.not_followed)

@@ -95,7 +95,8 @@ bool read_live_tables(check& c) {
         return true;
     }
     const auto& home = *c.with.tool.settings.postgres;
-    auto view = read_postgres_schema(*c.postgres, home.schema, home.role);
+    auto view =
+        read_postgres_schema(*c.postgres, home.schema, home.role, c.with.tool.settings.types);
     if (!view) {
         c.problem("PostgreSQL's catalog cannot be read: " + view.error().message);
         return false;

@@ -141,4 +141,13 @@ stored<opened_sqlite> open_sqlite(const std::string& path) {
     return opened_sqlite{std::move(*lock), std::move(db)};
 }
 
+stored<void> still_there(sqlite3* db) {
+    int moved = 0;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0)
+        return {};
+    return failure(
+        "state file: it was deleted or replaced while hotlane ran; put it back, or restart hotlane "
+        "(it then asks the homes)");
+}
+
 }  // namespace hotlane::placement

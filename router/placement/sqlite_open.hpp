@@ -28,4 +28,7 @@ struct opened_sqlite {
 
 stored<opened_sqlite> open_sqlite(const std::string& path);
 
+// A file that was deleted or replaced takes every write and forgets it with this process.
+stored<void> still_there(sqlite3* db);
+
 }  // namespace hotlane::placement

@@ -70,6 +70,7 @@ stored<std::vector<move_record>> sqlite_store::recent_moves(std::size_t limit) {
 
 stored<bool> sqlite_store::put_placement(const placement_record& record) {
     const std::lock_guard lock(mutex_);
+    if (auto there = still_there(db()); !there) return tl::unexpected(there.error());
     sqlite_query query(db(),
                        "INSERT INTO placements (tool, home, epoch, since_ms, move, version) "
                        "VALUES (?, ?, ?, ?, ?, (SELECT version + 1 FROM leader)) "
@@ -93,6 +94,7 @@ stored<bool> sqlite_store::put_placement(const placement_record& record) {
 
 stored<void> sqlite_store::put_move(const move_record& record) {
     const std::lock_guard lock(mutex_);
+    if (auto there = still_there(db()); !there) return tl::unexpected(there.error());
     const auto plan = to_text(record.plan);
     sqlite_query query(db(),
                        "INSERT INTO moves (id, tool, source, target, epoch, phase, outcome, "
@@ -151,6 +153,7 @@ stored<std::vector<decision_record>> sqlite_store::decisions(const std::string& 
 
 stored<void> sqlite_store::add_ddl(const std::string& tool, const std::string& sql) {
     const std::lock_guard lock(mutex_);
+    if (auto there = still_there(db()); !there) return tl::unexpected(there.error());
     sqlite_query query(db(), "INSERT INTO ddl (tool, statement) VALUES (?, ?)");
     query.bind(tool).bind(sql);
     return run(query);
@@ -167,6 +170,7 @@ stored<void> sqlite_store::put_document(const std::string& kind,
                                         const std::string& name,
                                         const nlohmann::json& body) {
     const std::lock_guard lock(mutex_);
+    if (auto there = still_there(db()); !there) return tl::unexpected(there.error());
     const auto text = to_text(body);
     sqlite_query query(db(),
                        "INSERT INTO documents (kind, name, body) VALUES (?, ?, ?) "

@@ -4,8 +4,12 @@ OUT begins at the engine: `ddl`, then `rows` (SQL, or SQL with parameters). BACK
 is moved there with `ddl` and `rows`, then `postgres` is run as its role. `refused` names the code of the refusal
 and words of its message; without it the values must be equal at the other home, and again after the way back.
 """
+import random
+import string
+
 I64 = 9223372036854775807
 WIDE = 200
+RANDOM_TEXT = "".join(random.Random(7).choices(string.ascii_letters, k=9_000))    # nothing to compress
 
 
 def case(name, ddl, rows=(), refused=None, **more):
@@ -115,6 +119,8 @@ OUT = [
          ["INSERT INTO t VALUES (1, 'äöü')"], breaks="INSERT INTO t VALUES (9, 'abcd')"),
     case("check with like", "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT CHECK (s LIKE 'a%'))",
          ["INSERT INTO t VALUES (1, 'abc')"], ("unsupported_object", "LIKE")),
+    case("check that divides", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, CHECK (a / b >= 0))",
+         ["INSERT INTO t VALUES (1, 4, 2), (2, 1, 0)"], ("row_refused", "division by zero", "id = 2")),
     case("check that divides and is good", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER CHECK (100 / a > 3))",
          ["INSERT INTO t VALUES (1, 4)"]),
     case("check with an engine function", "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT CHECK (instr(a, 'x') = 0))",
@@ -129,6 +135,12 @@ OUT = [
     case("unique text, in two cases", "CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE)",
          ["INSERT INTO t VALUES (1, 'a'), (2, 'A'), (3, 'e\u0301'), (4, '\u00e9')"],
          breaks="INSERT INTO t VALUES (9, 'a')"),
+    case("unique text that is too long for an index", "CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE)",
+         [("INSERT INTO t VALUES (4, %s)", (RANDOM_TEXT,))],
+         ("key_too_long", "u", "id = 4")),
+    case("key text that is too long for an index", "CREATE TABLE t (u TEXT PRIMARY KEY)",
+         [("INSERT INTO t VALUES (%s)", (RANDOM_TEXT,))],
+         ("key_too_long", "u")),
     case("unique text just short enough", "CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE)",
          [("INSERT INTO t VALUES (4, %s)", ("x" * 2600,))]),
     case("collation nocase", "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT COLLATE NOCASE)",
@@ -137,7 +149,7 @@ OUT = [
          ["INSERT INTO t VALUES (1, 'a')"]),
     case("generated column",
          "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER GENERATED ALWAYS AS (a * 2) STORED)",
-         ["INSERT INTO t (id, a) VALUES (1, 4)"], ("schema_mismatch",)),
+         ["INSERT INTO t (id, a) VALUES (1, 4)"], ("unsupported_object",)),
     case("foreign key", ["CREATE TABLE p (id INTEGER PRIMARY KEY)",
                          "CREATE TABLE t (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id))"],
          ["INSERT INTO t VALUES (1, 77)"]),

@@ -1,11 +1,15 @@
 """What an operator asks of a tool and its moves: verify, eject, moves --watch, moves ID."""
+import contextlib
 import json
+import socket
+import struct
 import subprocess
+import threading
 
 import psycopg
 import pytest
 
-from hotlane_test.process import program, wait_until
+from hotlane_test.process import as_unprivileged, program, wait_until
 from hotlane_test.servers import Bench
 
 POLICIES = """policies:
@@ -139,3 +143,46 @@ def test_a_move_is_watched(bench):
     assert f"hotlane move reverse {order['move']}" in shown and "decision" in shown, shown
     detail = bench.hotlane.json("moves", order["move"])
     assert detail["decision"]["event"] and detail["reverse"] == f"hotlane move reverse {order['move']}"
+
+
+class AsksInClearText(threading.Thread):
+    """A server that wants every password in clear text, and keeps what it is sent."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port, self.heard = self.socket.getsockname()[1], []
+
+    def run(self):
+        while True:
+            try:
+                c, _ = self.socket.accept()
+            except OSError:
+                return
+            with c, contextlib.suppress(ConnectionError):
+                if struct.unpack("!II", c.recv(8, socket.MSG_PEEK))[1] == 80877103:  # SSLRequest
+                    c.recv(8)
+                    c.sendall(b"N")
+                c.recv(4096)
+                c.sendall(b"R" + struct.pack("!II", 8, 3))
+                while data := c.recv(4096):
+                    self.heard.append(data)
+
+
+def test_no_password_goes_out_in_clear_text(bench):
+    thief = AsksInClearText()
+    thief.start()
+    secret = bench.folder / "secret"
+    secret.write_text("geheim-4711")
+    secret.chmod(0o644)
+    config = bench.folder / "thief.yaml"
+    config.write_text(bench.hotlane.config_path.read_text().replace(
+        f"address: 127.0.0.1:{bench.pg.port}, admin: {{user: postgres}}",
+        f"address: 127.0.0.1:{thief.port}, admin: {{user: postgres, password: {{file: {secret}}}}}"))
+    config.chmod(0o644)
+    done = subprocess.run(as_unprivileged([program("move-harness"), "--config", str(config), "--state",
+                                           str(bench.folder / "thief.db"), "--tool", "shop", "--to", "postgres"]),
+                          capture_output=True, text=True, timeout=60)
+    thief.socket.close()
+    assert "in clear text" in done.stdout and not json.loads(done.stdout)["moved"], done.stdout + done.stderr
+    assert not any(b"geheim" in data for data in thief.heard), thief.heard

@@ -82,6 +82,21 @@ TEST_CASE("sqlite: a second opener is refused at once, in this process and in an
     REQUIRE(open_sqlite_store(in.file()).has_value());
 }
 
+TEST_CASE("sqlite: a file that was deleted or replaced takes no more writes") {
+    const folder in;
+    auto there = open_or_fail(in.file());
+    lead(*there, "test");
+    REQUIRE(there->put_document("kind", "name", {{"n", 1}}));
+    const auto aside = in.file() + ".aside";
+    REQUIRE(::rename(in.file().c_str(), aside.c_str()) == 0);
+    const auto refused = there->put_document("kind", "name", {{"n", 2}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().what.find("deleted or replaced") != std::string::npos);
+    REQUIRE_FALSE(there->put_placement({"shop", hotlane::policy::home_kind::engine, 7, {}, {}}));
+    REQUIRE(::rename(aside.c_str(), in.file().c_str()) == 0);
+    CHECK(there->put_document("kind", "name", {{"n", 3}}));
+}
+
 TEST_CASE("sqlite: the file is readable by its owner only") {
     const folder in;
     const auto there = open_or_fail(in.file());
