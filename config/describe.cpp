@@ -211,6 +211,7 @@ void describe_tool(archive& a, tool& t) {
             if (!t.engine.metrics) t.engine.metrics.emplace();
             a.address("metrics", *t.engine.metrics, false);
         }
+        a.text("storage", t.engine.storage, text_rule::name);
     });
     a.optional_section("postgres", t.postgres, [&](postgres_home& h) {
         a.required("server");

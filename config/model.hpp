@@ -55,6 +55,8 @@ struct engine_home {
     std::string query_user;  // default: user
     secret_ref query_password;
     std::optional<endpoint> metrics;  // kind twill: read the lane's counters over HTTP instead
+    // What it shares with other engines: an incident of the storage is counted among these only.
+    std::string storage{"shared"};
 };
 
 // A PostgreSQL server that can be a home. `admin_*` is what the control plane uses to move and

@@ -242,6 +242,16 @@ class writer {
             if (t.forecast_seconds) f.add({t.tool, "predicted"}, *t.forecast_seconds);
             if (t.came_true_seconds) f.add({t.tool, "measured"}, *t.came_true_seconds);
         });
+        each_tool(names::forecast_failure, [](family& f, one t) {
+            if (t.forecast_failures) f.add({t.tool, "predicted"}, *t.forecast_failures);
+            if (t.came_true_failures) f.add({t.tool, "measured"}, *t.came_true_failures);
+        });
+        by_tool(names::foresight_factor, [](one t) { return t.foresight_wait_factor; });
+        by_tool(names::incident, [](one t) { return t.in_incident ? 1.0 : 0.0; });
+        each_tool(names::hold_budget, [](family& f, one t) {
+            f.add({t.tool, "used"}, t.hold_used_seconds);
+            if (t.hold_limit_seconds) f.add({t.tool, "limit"}, *t.hold_limit_seconds);
+        });
     }
 
     void traffic() {

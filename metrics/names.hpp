@@ -46,6 +46,10 @@ inline constexpr metric_name foresight_handoff{"hotlane_foresight_handoff_ratio"
 inline constexpr metric_name foresight_wait{"hotlane_foresight_mean_wait_seconds", k::gauge, "tool,what", "Mean wait of the last return to the engine: what was predicted and measured."};
 inline constexpr metric_name foresight_conflict{"hotlane_foresight_conflict_ratio", k::gauge, "tool,what", "Conflict ratio of the last return to the engine: what was predicted and measured."};
 inline constexpr metric_name forecast_latency{"hotlane_forecast_latency_seconds", k::gauge, "tool,what", "A write at PostgreSQL around the last move there: what was predicted and measured."};
+inline constexpr metric_name forecast_failure{"hotlane_forecast_failure_ratio", k::gauge, "tool,what", "Writes that fail at PostgreSQL around the last move there: what was predicted and measured."};
+inline constexpr metric_name foresight_factor{"hotlane_foresight_wait_factor", k::gauge, "tool", "By how much the mean wait after returns exceeded its prediction, tracked; the policy demands that margin of the next return."};
+inline constexpr metric_name incident{"hotlane_incident", k::gauge, "tool", "1 while the tool is hot together with others on its storage, so that nothing is decided about it."};
+inline constexpr metric_name hold_budget{"hotlane_hold_budget_seconds", k::gauge, "tool,what", "Pauses of moves in 24 hours: used, and limit (rails.hold_budget; absent without one)."};
 inline constexpr metric_name lane_time{"hotlane_lane_seconds", k::gauge, "tool", "How long one write of the tool takes the lane, measured. Absent while unknown."};
 inline constexpr metric_name commit_time{"hotlane_commit_seconds", k::gauge, "tool", "A commit of the tool that waits for nobody, measured. Absent while unknown."};
 inline constexpr metric_name writes_dropped{"hotlane_write_intervals_dropped_total", k::counter, "tool", "Recorded writes that were dropped unseen; their window is not predicted."};
@@ -120,7 +124,8 @@ inline constexpr std::array all{
     build_info, tools, tools_not_exported, tool_stage, tool_stage_since, tool_verdict, tool_diagnosis,
     policy_info, handoff_ratio, mean_wait, abort_ratio, conflict_ratio, threshold,
     predicted_handoff_ratio, predicted_conflict_ratio, predicted_lane_use_ratio,
-    predicted_wait, foresight_handoff, foresight_wait, foresight_conflict, forecast_latency, lane_time,
+    predicted_wait, foresight_handoff, foresight_wait, foresight_conflict, forecast_latency,
+    forecast_failure, foresight_factor, incident, hold_budget, lane_time,
     commit_time, writes_dropped, sessions,
     held_clients, transactions, write_transactions, conflicts, client_errors, unknown_outcomes,
     queue_wait, links_open, links_lent, link_waiters, link_waits, link_wait, links_made,

@@ -62,8 +62,14 @@ struct tool_snapshot {
     std::optional<policy::lane_rates> seen_at_home;  // ... and what came true
     std::optional<double> forecast_seconds;          // a write at PostgreSQL, before the last move
     std::optional<double> came_true_seconds;         // ... and after it
-    std::optional<double> lane_seconds;              // measured: one write takes the lane so long
-    std::optional<double> commit_seconds;            // measured: a commit that waits for nobody
+    std::optional<double> forecast_failures;         // the same, writes that fail
+    std::optional<double> came_true_failures;
+    std::optional<double> foresight_wait_factor;  // nothing: no return was compared yet
+    bool in_incident{false};
+    double hold_used_seconds{};  // by moves, in 24 h
+    std::optional<double> hold_limit_seconds;
+    std::optional<double> lane_seconds;    // measured: one write takes the lane so long
+    std::optional<double> commit_seconds;  // measured: a commit that waits for nobody
     std::uint64_t writes_dropped{};
 
     std::uint64_t sessions{};

@@ -75,6 +75,7 @@ outcome tool_policy::feed(const sample& counters,
     } else {
         calibrate(made);
         keep(made);
+        if (made.quality == window_quality::good) note_heat(now);
     }
     writes_.forget_before(us_of(made.to - with_.window.length * writes_windows));
     // Only a window that counts can lead anywhere: noise never finishes what a proof began.
@@ -174,6 +175,28 @@ void tool_policy::keep(const window& made) {
     if (made.quality != window_quality::good) return;
     if (made.from >= state_.evidence_from) state_.load += made.to - made.from;
     note_peak(made, static_cast<double>(made.acquires));
+}
+
+// Before it is proven, so that tools that turn hot together are known to before the first is
+// flagged. Hot ones keep what they have: it says when they turned hot.
+void tool_policy::note_heat(time_point now) {
+    const auto seen = prove(state_.windows,
+                            with_,
+                            level::enter,
+                            commit_latency_of(state_, with_),
+                            state_.evidence_from,
+                            now);
+    if (!is_warm(seen)) {
+        const bool is_enough = std::ssize(seen.windows) >= seen.needed;
+        if (is_enough && !state_.hot_since) state_.warm_since.reset();
+        return;
+    }
+    if (state_.warm_since) return;
+    const auto first =
+        std::find_if(seen.windows.begin(), seen.windows.end(), [&](const window& one) {
+            return judge(one, seen.over) == verdict::hot;
+        });
+    state_.warm_since = first->from;
 }
 
 void tool_policy::keep_away(const window& made, time_point now) {

@@ -70,6 +70,7 @@ class tool_policy {
   private:
     void run(const event& what, const fleet_view& fleet, time_point now, outcome& out);
     void keep(const window& made);
+    void note_heat(time_point now);
     void keep_away(const window& made, time_point now);
     void note_peak(const window& made, double writes);
     void track_commit_latency(const sample& counters);

@@ -48,11 +48,15 @@ std::string_view verdict_on(const neighbour_view& before, const neighbour_view& 
                                     : "they did not get faster";
 }
 
-std::string neighbours_of(const decision& made) {
+// Of a decision, or of a tool's state: both keep what was expected under the same names.
+template <typename Kept>
+std::string neighbours_of(const Kept& made) {
     if (!made.neighbours_before) return {};
     const auto& before = *made.neighbours_before;
-    std::string out =
-        fmt::format("the other {} tools on the engine: {}", before.tools, line_of(before));
+    std::string out = fmt::format("the other {} {} on its storage: {}",
+                                  before.tools,
+                                  before.tools == 1 ? "tool" : "tools",
+                                  line_of(before));
     if (made.neighbours_after)
         out += fmt::format(" before, {} after: {}",
                            line_of(*made.neighbours_after),
@@ -60,7 +64,8 @@ std::string neighbours_of(const decision& made) {
     return out + "\n";
 }
 
-std::string expectations_of(const decision& made) {
+template <typename Kept>
+std::string expectations_of(const Kept& made) {
     std::string out;
     if (made.forecast) out += fmt::format("forecast for PostgreSQL: {}\n", line_of(*made.forecast));
     if (made.came_true) out += fmt::format("what came true there: {}\n", line_of(*made.came_true));
@@ -110,7 +115,44 @@ std::string lines_of(const finding& found) {
     return text + "\n  " + found.note + "\n";
 }
 
+// What its windows say together against the thresholds that count for it now.
+std::string measured_at_engine(const runbook_state& s, const settings& with, time_point now) {
+    const auto at = s.hot_since ? level::leave : level::enter;
+    const auto seen = prove(s.windows, with, at, commit_latency_of(s, with), s.evidence_from, now);
+    if (seen.windows.empty()) return "nothing was measured under load since it was last judged\n";
+    std::string out =
+        fmt::format("the last {} windows under load: {} hot, {} calm ({} of {} {}); together:\n",
+                    seen.windows.size(),
+                    seen.hot,
+                    seen.calm,
+                    seen.needed,
+                    seen.wanted,
+                    s.hot_since ? "calm ones end it" : "hot ones flag it");
+    const auto add =
+        [&](const char* name, const char* unit, std::optional<double> value, double limit) {
+            if (value) out += line_of(measure{name, unit, *value, limit, true});
+        };
+    add("handoff rate", "", seen.pooled.handoff_rate(), seen.over.handoff_rate);
+    add("mean wait", "us", seen.pooled.mean_wait_us(), seen.over.mean_wait_us);
+    add("abort rate", "", seen.pooled.abort_rate(), seen.over.abort_rate);
+    add("conflict rate", "", seen.pooled.conflict_rate(), seen.over.conflict_rate);
+    return out;
+}
+
+std::string measured_of(const runbook_state& s, const settings& with, time_point now) {
+    if (s.home == home_kind::engine) return measured_at_engine(s, with, now);
+    for (auto one = s.away_windows.rbegin(); one != s.away_windows.rend(); ++one)
+        if (one->predicted)
+            return fmt::format("at home its writes would now show: {}\n",
+                               line_of(lane_rates{one->predicted->handoff_rate().value_or(0.0),
+                                                  one->predicted->mean_wait_us().value_or(0.0),
+                                                  one->predicted->conflict_rate().value_or(0.0)}));
+    return {};
+}
+
 std::string what_of(const runbook_state& s) {
+    if (s.in_incident && s.home == home_kind::engine)
+        return "is hot together with others on its storage, so nothing is decided about it";
     switch (s.at) {
         case stage::watching:
             return s.sharded ? "is home on the engine and calm, its hot row is split"
@@ -174,6 +216,9 @@ std::string next_when_flagged(const runbook_state& s, const settings& with, time
 
 std::string next_of(const runbook_state& s, const settings& with, time_point now) {
     const proof_size size = size_of_proof(with);
+    if (s.in_incident && s.home == home_kind::engine)
+        return "it is measured afresh when the others are calm again, or when the heat is " +
+               text_of(with.rails.incident_hold) + " old";
     switch (s.at) {
         case stage::watching:
             return fmt::format(
@@ -336,6 +381,7 @@ std::string explain(const std::string& tool,
         out += "no window was measured yet\n";
     else
         out += "last window:\n" + line_of(windows.back(), now);
+    out += measured_of(state, with, now) + expectations_of(state);
     out += rails_of(state, with, now);
     out += fmt::format("next: {}\n", next_of(state, with, now));
     out += fmt::format("what would change it: {}\n", change_of(state, with));

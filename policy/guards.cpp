@@ -11,6 +11,22 @@ bool is_calm(const context& c) {
     return c.seen.leave.standing == verdict::calm;
 }
 
+// The first proof of all must not flag: the others are known by then to be one window short of
+// theirs. What was flagged before the incident learns nothing from it either.
+static bool is_incident(const context& c) {
+    const int wanted = c.with.rails.incident_tools;
+    return wanted > 0 && c.fleet.tools_hot_together >= wanted;
+}
+bool is_drawn_in(const context& c) {
+    return is_incident(c) && !c.state.in_incident && is_warm(c.seen.enter) && !is_calm(c);
+}
+bool is_sitting_out(const context& c) {
+    return is_incident(c) && c.state.in_incident && !is_calm(c);
+}
+bool is_incident_over(const context& c) {
+    return c.state.in_incident && !is_incident(c);
+}
+
 static bool is_lever2_over(const context& c) {
     return c.state.lever2_over || !c.with.levers.shard;
 }
@@ -18,11 +34,18 @@ static bool is_lever2_over(const context& c) {
 static bool is_hot_row(const context& c) {
     return is_hot(c) && c.seen.found.what == diagnosis::hot_row;
 }
+// The first diagnosis stands on the proof itself; one that replaces another has to stand as long,
+// or two windows of a storage incident would make a hot row of a busy lane.
+static bool is_settled_diagnosis(const context& c) {
+    if (c.state.why == diagnosis::busy_lane && c.seen.found.what != diagnosis::busy_lane)
+        return false;
+    return !c.state.why_since || c.now - *c.state.why_since >= proof_time(c.with);
+}
 bool wants_retry(const context& c) {
-    return is_hot_row(c) && next_lever(c) == lever::retry;
+    return is_hot_row(c) && is_settled_diagnosis(c) && next_lever(c) == lever::retry;
 }
 bool wants_shard(const context& c) {
-    return is_hot_row(c) && next_lever(c) == lever::shard;
+    return is_hot_row(c) && is_settled_diagnosis(c) && next_lever(c) == lever::shard;
 }
 
 // Lever 2 is measured under load before the next step; everywhere else proof is enough.
@@ -46,7 +69,7 @@ static bool is_routable(const context& c) {
 }
 
 bool wants_route(const context& c) {
-    return is_hot(c) && is_measured(c) && is_routable(c);
+    return is_hot(c) && is_measured(c) && is_settled_diagnosis(c) && is_routable(c);
 }
 bool is_route_blocked(const context& c) {
     return wants_route(c) && why_blocked(c, home_kind::postgres, mover::policy);

@@ -7,6 +7,9 @@ namespace hotlane::policy {
 
 bool is_hot(const context& c);
 bool is_calm(const context& c);
+bool is_drawn_in(const context& c);
+bool is_sitting_out(const context& c);
+bool is_incident_over(const context& c);
 bool wants_retry(const context& c);
 bool wants_shard(const context& c);
 bool wants_route(const context& c);

@@ -88,6 +88,10 @@ std::string done_text(const row& taken, const context& at) {
             return "flagged, being diagnosed";
         case effect::calm_down:
             return "back to watching";
+        case effect::join_incident:
+            return "nothing while the incident lasts";
+        case effect::end_incident:
+            return "measuring afresh";
         case effect::advise_shard:
             return "advised to split the hot row";
         case effect::end_lever2:
@@ -173,6 +177,8 @@ void add_expectations(decision& made, const row& taken, const context& at) {
             return;
         case effect::flag:
         case effect::calm_down:
+        case effect::join_incident:
+        case effect::end_incident:
         case effect::advise_shard:
         case effect::end_lever2:
         case effect::note_sharded:
@@ -208,10 +214,12 @@ decision make_decision(const row& taken,
     if (!at.what.who.empty()) made.reason += fmt::format(" (by {})", at.what.who);
     if (!at.what.text.empty()) made.reason += ": " + at.what.text;
     if (taken.then == effect::flag) made.reason += way_of(at.seen.enter);
+    if (taken.then == effect::join_incident)
+        made.reason += fmt::format(" ({} tools)", at.fleet.tools_hot_together);
     made.would_change = taken.would_change;
     made.done = done_text(taken, at);
     made.advice = taken.then == effect::advise_shard;
-    const bool is_incident = by.rail == "incident";
+    const bool is_incident = by.rail == "incident" || taken.then == effect::join_incident;
     made.alert = (taken.alert || is_incident) && at.with.act_mode != mode::observe;
     if (made.alert)
         made.alert_key = is_incident ? "incident" : fmt::format("{}/{}", tool, taken.name);

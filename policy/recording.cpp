@@ -17,6 +17,8 @@ std::string or_dash(const std::optional<std::uint64_t>& value) {
     return value ? std::to_string(*value) : "-";
 }
 
+constexpr duration step_back_max{60'000};
+
 // A tool's name has no comma and no newline (config names), so it needs no quotes.
 std::vector<std::string_view> fields_of(std::string_view line) {
     std::vector<std::string_view> out;
@@ -39,6 +41,12 @@ bool read(std::string_view from, std::optional<std::uint64_t>& into) {
     return read(from, into.emplace());
 }
 
+// Moments that a clock of hotlane's can have said: from 1970 to the year 9999.
+constexpr std::int64_t last_ms = 253'402'300'799'999;
+bool is_moment(std::int64_t at, std::int64_t units_per_ms) {
+    return at >= 0 && at / units_per_ms <= last_ms;
+}
+
 bool read_sample(const std::vector<std::string_view>& f, replay_step& into) {
     std::int64_t at = 0;
     std::uint64_t own = 0;
@@ -52,7 +60,7 @@ bool read_sample(const std::vector<std::string_view>& f, replay_step& into) {
                          read(f[13], t.write_transactions) && read(f[14], t.write_conflicts) &&
                          read(f[15], t.errors) && read(f[16], t.unknown_outcomes) &&
                          read(f[17], t.hold_wait_us);
-    if (!is_read || (f[3] != "engine" && f[3] != "postgres")) return false;
+    if (!is_read || !is_moment(at, 1) || (f[3] != "engine" && f[3] != "postgres")) return false;
     into.at = time_point{duration{at}};
     s.taken_at = into.at;
     s.own_work = own != 0;
@@ -65,35 +73,45 @@ bool read_sample(const std::vector<std::string_view>& f, replay_step& into) {
 bool read_write(const std::vector<std::string_view>& f, write_interval& into) {
     into.conflict = f[6].find('c') != std::string_view::npos;
     into.block = f[6].find('b') != std::string_view::npos;
+    constexpr std::int64_t us_per_ms = 1'000;
     return read(f[2], into.session) && read(f[3], into.start_us) && read(f[4], into.end_us) &&
-           read(f[5], into.key) && f[6].find_first_not_of("cb-") == std::string_view::npos;
+           is_moment(into.start_us, us_per_ms) && is_moment(into.end_us, us_per_ms) &&
+           into.start_us <= into.end_us && read(f[5], into.key) &&
+           f[6].find_first_not_of("cb-") == std::string_view::npos;
 }
 
 class parser {
   public:
-    bool take(std::string_view line) {
-        if (line.empty() || line.front() == '#') return true;
+    // Empty: taken; else what is wrong with the line.
+    std::string take(std::string_view line) {
+        if (line.empty() || line.front() == '#') return {};
         const auto f = fields_of(line);
-        if (f[0] == "S" && f.size() == sample_fields) {
-            replay_step step;
-            if (f[2].empty() || !read_sample(f, step)) return false;
-            auto& waiting = writes_[std::string(f[2])];
-            step.writes = std::exchange(waiting, {});
-            auto& steps = out_[std::string(f[2])];
-            // Times never step back inside a process; a later one may begin a little earlier.
-            if (!steps.empty() && step.at <= steps.back().at) return true;
-            steps.push_back(std::move(step));
-            return true;
-        }
-        if (f[0] != "W" || f.size() != write_fields || f[1].empty()) return false;
+        if (f[0] == "S" && f.size() == sample_fields) return take_sample(f);
         write_interval write;
-        if (!read_write(f, write)) return false;
+        const bool is_write = f[0] == "W" && f.size() == write_fields && !f[1].empty();
+        if (!is_write || !read_write(f, write)) return "is no sample and no write";
         writes_[std::string(f[1])].push_back(write);
-        return true;
+        return {};
     }
     recording result() { return std::move(out_); }
 
   private:
+    std::string take_sample(const std::vector<std::string_view>& f) {
+        replay_step step;
+        if (f[2].empty() || !read_sample(f, step)) return "is no sample and no write";
+        step.writes = std::exchange(writes_[std::string(f[2])], {});
+        auto& steps = out_[std::string(f[2])];
+        if (steps.empty() || step.at > steps.back().at) {
+            steps.push_back(std::move(step));
+            return {};
+        }
+        // Times never step back inside a process; a later one may begin a little earlier.
+        const auto back = steps.back().at - step.at;
+        if (back <= step_back_max) return {};
+        return fmt::format("time goes back by {}: replay what is before it and after it apart",
+                           text_of(back));
+    }
+
     recording out_;
     std::map<std::string, std::vector<write_interval>> writes_;
 };
@@ -145,8 +163,9 @@ tl::expected<recording, std::string> parse_recording(std::string_view text) {
         text = is_cut ? std::string_view{} : text.substr(end + 1);
         if (number == 1 && line != recording_head)
             return tl::unexpected(fmt::format("line 1: it must be \"{}\"", recording_head));
-        if (!p.take(line) && !is_cut)
-            return tl::unexpected(fmt::format("line {}: is no sample and no write", number));
+        const auto wrong = p.take(line);
+        if (!wrong.empty() && !is_cut)
+            return tl::unexpected(fmt::format("line {}: {}", number, wrong));
     }
     auto out = p.result();
     if (out.empty()) return tl::unexpected(std::string("no samples"));

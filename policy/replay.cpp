@@ -15,6 +15,7 @@ constexpr std::string_view header =
     "t_ms,acquire_total,handoff_total,wait_us_total,commit_total,phase";
 // Replays begin here, so that "ago" and "until" have something to stand on.
 constexpr time_point replay_start{duration{1'700'000'000'000}};
+constexpr duration trace_span_max{100LL * 365 * 86'400'000};
 
 bool read(std::string_view from, std::uint64_t& into) {
     const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), into);
@@ -93,7 +94,10 @@ tl::expected<std::vector<trace_row>, std::string> parse_trace(std::string_view c
         trace_row row;
         if (!read_row(line, row))
             return tl::unexpected(
-                fmt::format("line {}: five numbers and a phase are needed", number));
+                fmt::format("line {}: five counts, none negative, and a phase are needed", number));
+        if (row.at < duration{0} || row.at > trace_span_max)
+            return tl::unexpected(
+                fmt::format("line {}: t_ms is more than a hundred years", number));
         if (!rows.empty() && row.at <= rows.back().at)
             return tl::unexpected(fmt::format("line {}: time does not go on", number));
         rows.push_back(std::move(row));

@@ -48,6 +48,11 @@ void measure_afresh(runbook_state& state, time_point now) {
     state.load = duration{0};
 }
 
+void forget_diagnosis(runbook_state& state) {
+    state.why = diagnosis::none;
+    state.why_since.reset();
+}
+
 void arrive(runbook_state& state, home_kind home, time_point now) {
     state.home = home;
     state.home_since = now;
@@ -58,7 +63,9 @@ void arrive(runbook_state& state, home_kind home, time_point now) {
     state.calm_at.clear();
     state.away_windows.clear();
     state.hot_since.reset();
-    state.why = diagnosis::none;
+    state.warm_since.reset();
+    state.in_incident = false;
+    forget_diagnosis(state);
     state.check_due = true;
     measure_afresh(state, now);
 }
@@ -69,12 +76,14 @@ void expect(runbook_state& state, const context& at, home_kind to) {
         state.forecast = at.seen.forecast;
         state.came_true.reset();
         state.neighbours_before = at.fleet.neighbours;
+        state.neighbours_after.reset();
         state.foreseen.reset();
     } else {
         state.foreseen = at.seen.predicted;
         state.seen_at_home.reset();
         state.forecast.reset();
         state.neighbours_before.reset();
+        state.neighbours_after.reset();
     }
 }
 
@@ -138,9 +147,20 @@ void apply(effect then, runbook_state& state, const context& at, outcome& out) {
             return;
         case effect::calm_down:
             state.hot_since.reset();
-            state.why = diagnosis::none;
+            state.warm_since.reset();
+            forget_diagnosis(state);
             drop_advice(state, out);
             return;
+        case effect::join_incident:
+            state.in_incident = true;
+            return;
+        case effect::end_incident:
+            state.in_incident = false;
+            // Since when it is warm stays known: measured afresh at one time, all would seem to have
+            // turned hot together again.
+            forget_diagnosis(state);
+            state.alert = state.advice;
+            return measure_afresh(state, at.now);
         case effect::advise_shard:
             state.advice = true;
             out.commands.push_back({.kind = command_kind::raise_advice});
@@ -177,6 +197,7 @@ void apply(effect then, runbook_state& state, const context& at, outcome& out) {
             return;
         case effect::check_arrival:
             state.came_true = at.seen.here;
+            state.neighbours_after = at.fleet.neighbours;
             state.check_due = false;
             return;
         case effect::check_foresight:
@@ -239,6 +260,16 @@ duration held_lately(const runbook_state& state, time_point now) noexcept {
     return sum;
 }
 
+namespace {
+
+void note_diagnosis(runbook_state& state, diagnosis found, time_point now) {
+    if (found == state.why) return;
+    if (state.why == diagnosis::hot_row || state.why == diagnosis::busy_lane) state.why_since = now;
+    state.why = found;
+}
+
+}  // namespace
+
 bool step(runbook_state& state,
           const settings& with,
           const std::string& tool,
@@ -262,7 +293,7 @@ bool step(runbook_state& state,
         out.decisions.push_back(std::move(made));
     }
     // `at` refers to the state: the effect still sees the old stage.
-    if (seen.enter.standing == verdict::hot) state.why = seen.found.what;
+    if (seen.enter.standing == verdict::hot) note_diagnosis(state, seen.found.what, now);
     note_pause(state, what, now);
     apply(taken.then, state, at, out);
     const bool is_moved = taken.next && *taken.next != state.at;

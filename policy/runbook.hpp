@@ -29,7 +29,7 @@ namespace hotlane::policy {
 struct fleet_view {
     int moves_running{0};
     int moves_last_hour{0};
-    int tools_hot_together{0};  // see incident_size
+    int tools_hot_together{0};  // on its storage; see incident_size
     bool has_target{true};      // the tool has a PostgreSQL home configured
     int tools{0};               // known; 0: not said, so no share can be taken of them
     int tools_away{0};          // on PostgreSQL, or on the way there
@@ -40,8 +40,8 @@ struct fleet_view {
 // How many tools the policy may keep away: at least one, never all of several.
 int away_cap(const settings& with, int tools) noexcept;
 
-// The most tools that turned hot within one proof time of each other. `hot_since`:
-// runbook_state::hot_since of every tool on the same engine or storage that is hot now.
+// The most tools that turned hot within one proof time of each other. `hot_since`: heat_since() of
+// every tool on the same storage, where it has one.
 int incident_size(std::vector<time_point> hot_since, duration proof_time);
 // The same, of those that turned hot within incident_hold: older heat is load, not an incident.
 int incident_size(std::vector<time_point> hot_since, const settings& with, time_point now);
@@ -112,6 +112,8 @@ enum class effect : std::uint8_t {
     none,
     flag,             // hot from now on
     calm_down,        // no longer hot: forgets the diagnosis, clears advice and alert
+    join_incident,    // hot with others: what is measured from now on is not its own doing
+    end_incident,     // measured afresh
     advise_shard,     // raises the advice
     end_lever2,       // done (with shard_done), skipped or deadline: measure afresh
     note_sharded,     // remembers `shard done` and changes nothing else

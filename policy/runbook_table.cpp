@@ -48,6 +48,12 @@ constexpr auto table = std::to_array<row>({
     {on_postgres, e::window, is_arrival_known, stay, d::check_arrival, r::always, false, "arrival_checked",
      "it has lived on PostgreSQL for a proof's time, so the move can be held against its forecast", ""},
 
+    // a window while others on its storage are hot: neither it nor they are to be judged by it
+    {on_engine, e::window, is_drawn_in, stay, d::join_incident, r::always, true, "incident",
+     "others on the same storage turned hot within one proof time: this looks like the storage or the engine, so nothing is flagged, advised or moved",
+     "heat that outlasts the incident, or that lasts longer than incident_hold"},
+    {on_engine, e::window, is_sitting_out, stay, d::none, r::silent, false, "sit_out_incident", "", ""},
+
     // a window, at home on the engine
     {watching, e::window, is_hot, s::flagged, d::flag, r::always, false, "flag",
      "its writers get in each other's way, in enough windows and over all of them together",
@@ -82,7 +88,7 @@ constexpr auto table = std::to_array<row>({
 
     {flagged, e::window, is_busy_lane, stay, d::none, r::once, true, "busy_lane",
      "its writers only queue: batch the writes, give each write stream a database of its own, or make the statement cheaper; moving it is not the answer",
-     "conflicts between its writes, or route_busy_lane in the policy"},
+     "conflicts between its writes, or diagnose.busy_lane: route in the policy"},
     {flagged, e::window, is_undiagnosed, stay, d::none, r::once, true, "undiagnosed",
      "hotlane sees too few of its writes to tell a hot row from a busy lane",
      "its clients going through hotlane"},
@@ -135,6 +141,8 @@ constexpr auto table = std::to_array<row>({
     {sharding, e::tick, is_shard_late, s::remeasuring, d::end_lever2, r::always, false, "shard_deadline",
      "nobody answered the advice in time; it is measured again before the next step",
      "`hotlane shard done` or `hotlane shard skip` earlier"},
+    {on_engine, e::tick, is_incident_over, stay, d::end_incident, r::always, false, "incident_over",
+     "the incident is over, or has lasted so long that it is load; what was measured in it does not count", ""},
     {watching, e::tick, is_forgiven, stay, d::forgive, r::always, false, "forgive",
      "it was calm for long: the back-off is forgotten, and lever 2 is tried again at the next flag", "trouble in the meantime"},
     {any, e::tick, nullptr, stay, d::none, r::silent, false, "wait", "", ""},

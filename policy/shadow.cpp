@@ -94,10 +94,54 @@ void play(agenda& due, double length_us, Take take) {
 
 // --- the engine -------------------------------------------------------------------------------
 
+// No two writes take the same time. Times that are all alike make a closed loop fall into step,
+// where everybody waits or nobody does; as measured, the spread is about as large as the mean. The
+// same input draws the same times.
+class spread {
+  public:
+    explicit spread(std::uint64_t seed) : state_(seed) {}
+    double operator()(double mean) {
+        state_ += 0x9e3779b97f4a7c15ULL;  // splitmix64
+        std::uint64_t z = state_;
+        z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+        z ^= z >> 31U;
+        return -std::log(static_cast<double>((z >> 11U) + 1) * 0x1p-53) * mean;
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+// What leaves the lane while a group is written waits for the next one, and all writes of a group
+// are answered at once: their clients come back together, which is what makes them queue. Half of
+// the time until durable is a group's turn at the log, in the other half the next one has it.
+class group_commit {
+  public:
+    explicit group_commit(double takes_us) : half_us_(takes_us / 2) {}
+
+    double reply_of(double at) {
+        if (at >= begins_) {  // else the next group still waits, and this write joins it
+            begins_ = std::max(at, ends_);
+            ends_ = begins_ + draw_(half_us_);
+        }
+        return ends_ + half_us_;
+    }
+
+  private:
+    double half_us_;
+    double begins_{0};
+    double ends_{0};
+    spread draw_{2};
+};
+
 class lane_simulation {
   public:
     lane_simulation(std::vector<session_plan> plans, const lane_model& engine)
-        : plans_(std::move(plans)), engine_(engine), now_of_(plans_.size()) {}
+        : plans_(std::move(plans)),
+          engine_(engine),
+          commits_(engine.durable_us),
+          now_of_(plans_.size()) {}
 
     lane_figures run(double length_us) {
         for (std::size_t i = 0; i < plans_.size(); ++i)
@@ -138,18 +182,18 @@ class lane_simulation {
         auto& mine = now_of_[session];
         const auto last = durable_at_.find(mine.step.key);
         mine.conflict = last != durable_at_.end() && last->second > mine.arrived;
-        agenda_.push({at + engine_.in_lane_us + mine.step.own_us, what::leaves, session, turn_++});
+        const double takes = draw_(engine_.in_lane_us) + mine.step.own_us;
+        agenda_.push({at + takes, what::leaves, session, turn_++});
     }
 
     void leave(std::size_t session, double at) {
         auto& mine = now_of_[session];
-        double replied = at + engine_.durable_us;
-        if (mine.conflict) {
+        auto& durable_at = durable_at_[mine.step.key];
+        if (mine.conflict)
             ++seen_.conflicts;
-            replied = std::max(at, durable_at_[mine.step.key]);  // known only then
-        } else {
-            durable_at_[mine.step.key] = replied;
-        }
+        else
+            durable_at = commits_.reply_of(at);
+        const double replied = std::max(at, durable_at);  // a conflict too is known only then
         plan_next(session, replied);
         if (queue_.empty()) {
             is_busy_ = false;
@@ -164,6 +208,8 @@ class lane_simulation {
 
     std::vector<session_plan> plans_;
     lane_model engine_;
+    group_commit commits_;
+    spread draw_{1};
     std::vector<current> now_of_;
     agenda agenda_;
     std::deque<std::size_t> queue_;

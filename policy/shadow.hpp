@@ -36,7 +36,8 @@ struct home_figures {
 };
 
 // A conflict is a write of a key whose last write was not durable when this one arrived. The queue
-// of the lane is unfair, as measured: mostly the newest waiter gets in.
+// of the lane is unfair, as measured: mostly the newest waiter gets in. Commits become durable in
+// groups. Both times of the model are means; the times drawn are spread about them.
 lane_figures simulate_lane(std::span<const write_interval> writes,
                            std::int64_t from_us,
                            std::int64_t to_us,

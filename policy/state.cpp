@@ -202,7 +202,8 @@ template <typename State, typename Visit>
 bool each_field(State& s, Visit visit) {
     return visit("stage", s.at) || visit("since", s.since) || visit("home", s.home) ||
            visit("home_since", s.home_since) || visit("hot_since", s.hot_since) ||
-           visit("diagnosis", s.why) || visit("table", s.table) || visit("sharded", s.sharded) ||
+           visit("warm_since", s.warm_since) || visit("in_incident", s.in_incident) ||
+           visit("diagnosis", s.why) || visit("why_since", s.why_since) || visit("table", s.table) || visit("sharded", s.sharded) ||
            visit("lever2_over", s.lever2_over) || visit("moved_by_order", s.moved_by_order) ||
            visit("evidence_from", s.evidence_from) || visit("load_ms", s.load) ||
            visit("quiet_until", s.quiet_until) || visit("failures", s.failures) ||
@@ -216,7 +217,8 @@ bool each_field(State& s, Visit visit) {
            visit("foreseen", s.foreseen) || visit("seen_at_home", s.seen_at_home) ||
            visit("foresight_error", s.foresight_error) ||
            visit("foresight_wait_factor", s.foresight_wait_factor) ||
-           visit("neighbours_before", s.neighbours_before) || visit("check_due", s.check_due);
+           visit("neighbours_before", s.neighbours_before) ||
+           visit("neighbours_after", s.neighbours_after) || visit("check_due", s.check_due);
 }
 
 struct writer {
@@ -274,6 +276,10 @@ struct writer {
 std::chrono::microseconds commit_latency_of(const runbook_state& state, const settings& with) {
     if (state.commit_latency_us) return std::chrono::microseconds{*state.commit_latency_us};
     return with.detect.commit_latency;
+}
+
+std::optional<time_point> heat_since(const runbook_state& state) noexcept {
+    return state.warm_since ? state.warm_since : state.hot_since;
 }
 
 flat_state to_pairs(const runbook_state& state) {

@@ -34,7 +34,10 @@ struct runbook_state {
     home_kind home{home_kind::engine};
     std::optional<time_point> home_since;  // known after its first move
     std::optional<time_point> hot_since;   // proven hot, and not calm since
+    std::optional<time_point> warm_since;  // one hot window short of a proof, or more
+    bool in_incident{false};               // hot together with others: not its own doing
     diagnosis why{diagnosis::none};        // latest, while hot
+    std::optional<time_point> why_since;   // it was another one before, in the same heat
     std::string table;                     // the hot table, where it is known
 
     bool sharded{false};         // an operator said `shard done`
@@ -71,10 +74,14 @@ struct runbook_state {
     double foresight_error{0.0};             // of the handoff rate, tracked
     double foresight_wait_factor{1.0};       // measured / predicted mean wait, tracked, at least 1
     std::optional<neighbour_view> neighbours_before;  // of the move out
+    std::optional<neighbour_view> neighbours_after;
     bool check_due{false};  // the last move is to be compared with its forecast
 };
 
 inline constexpr std::size_t windows_kept_max = 256;
+
+// Since when a tool counts for an incident: from its first hot window on, before it is proven.
+std::optional<time_point> heat_since(const runbook_state& state) noexcept;
 
 std::chrono::microseconds commit_latency_of(const runbook_state& state, const settings& with);
 

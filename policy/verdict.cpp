@@ -82,6 +82,10 @@ verdict judge(const window& w, const thresholds& over) noexcept {
     return verdict::unknown;
 }
 
+bool is_warm(const proof& made) noexcept {
+    return made.hot >= std::max(1, made.needed - 1);
+}
+
 proof_size size_of_proof(const settings& with) noexcept {
     const auto& w = with.window;
     const auto length = std::max<std::int64_t>(w.length.count(), 1);

@@ -54,6 +54,9 @@ struct proof {
     std::vector<window> windows;  // good ones, oldest first
 };
 
+// At most one hot window short of a proof.
+bool is_warm(const proof& made) noexcept;
+
 // How many good windows a proof looks at (n) and how many of them must agree (k).
 struct proof_size {
     int wanted{};

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t file_bytes_max = 1024ULL * 1024 * 1024;
+constexpr std::size_t file_bytes_max = 512ULL * 1024 * 1024;
 
 struct track {
     std::string file;

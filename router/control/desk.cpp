@@ -272,7 +272,6 @@ void desk::carry_out(outcome out) {
         save_state();
         out = std::move(more);
     }
-    all_.set_hot(name(), policy_.state().hot_since);
     set_retry();
     tell_fleet();
 }

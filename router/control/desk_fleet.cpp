@@ -6,7 +6,8 @@ namespace hotlane::control {
 
 void desk::tell_fleet() {
     const auto& state = policy_.state();
-    all_.set_hot(name(), state.hot_since);
+    all_.set_storage(name(), entry_->settings.engine.storage);
+    all_.set_hot(name(), policy::heat_since(state));
     const bool is_going = state.at == policy::stage::moving_out;
     all_.set_home(name(), is_going ? policy::home_kind::postgres : state.home);
     all_.set_share(name(), engine_share());

@@ -1,6 +1,7 @@
 #include "router/control/fleet.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "policy/verdict.hpp"
 
@@ -32,6 +33,16 @@ void fleet::set_hot(const std::string& tool, std::optional<policy::time_point> s
     }
 }
 
+void fleet::set_storage(const std::string& tool, const std::string& storage) {
+    const std::lock_guard lock(mutex_);
+    storages_[tool] = storage;
+}
+
+std::string fleet::storage_of(const std::string& tool) const {
+    const auto known = storages_.find(tool);
+    return known == storages_.end() ? std::string{} : known->second;
+}
+
 void fleet::set_home(const std::string& tool, policy::home_kind home) {
     const std::lock_guard lock(mutex_);
     homes_[tool] = home;
@@ -49,13 +60,11 @@ void fleet::set_share(const std::string& tool, std::optional<policy::neighbour_v
 namespace {
 
 // Rates are pooled: a tool that writes much counts for more.
-std::optional<policy::neighbour_view> pooled(
-    const std::map<std::string, policy::neighbour_view>& shares, const std::string& without) {
+std::optional<policy::neighbour_view> pooled(const std::vector<policy::neighbour_view>& shares) {
     policy::neighbour_view out;
     double handoffs = 0;
     double wait = 0;
-    for (const auto& [tool, share] : shares) {
-        if (tool == without) continue;
+    for (const auto& share : shares) {
         ++out.tools;
         out.acquires_per_s += share.acquires_per_s;
         handoffs += share.acquires_per_s * share.handoff_rate;
@@ -74,10 +83,13 @@ policy::fleet_view fleet::view(const std::string& tool,
                                const policy::settings& with,
                                policy::time_point now) const {
     const std::lock_guard lock(mutex_);
+    const auto storage = storage_of(tool);
     std::vector<policy::time_point> hot_since;
-    hot_since.reserve(hot_.size());
     for (const auto& [one, since] : hot_)
-        hot_since.push_back(since);
+        if (storage_of(one) == storage) hot_since.push_back(since);
+    std::vector<policy::neighbour_view> neighbours;
+    for (const auto& [one, share] : shares_)
+        if (one != tool && storage_of(one) == storage) neighbours.push_back(share);
     policy::fleet_view out;
     out.moves_running = running_;
     out.moves_last_hour = static_cast<int>(
@@ -91,7 +103,7 @@ policy::fleet_view fleet::view(const std::string& tool,
         static_cast<int>(std::count_if(homes_.begin(), homes_.end(), [](const auto& h) {
             return h.second == policy::home_kind::postgres;
         }));
-    out.neighbours = pooled(shares_, tool);
+    out.neighbours = pooled(neighbours);
     return out;
 }
 

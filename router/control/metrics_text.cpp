@@ -74,6 +74,9 @@ void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
 
 // What was expected of the last moves, what came true, and what the expectations rest on.
 void add_foresight(metrics::tool_snapshot& out, const tool_view& tool) {
+    if (tool.state.forecast) out.forecast_failures = tool.state.forecast->failure_rate;
+    if (tool.state.came_true) out.came_true_failures = tool.state.came_true->failure_rate;
+    if (tool.state.seen_at_home) out.foresight_wait_factor = tool.state.foresight_wait_factor;
     out.foreseen = tool.state.foreseen;
     out.seen_at_home = tool.state.seen_at_home;
     if (tool.state.forecast) out.forecast_seconds = tool.state.forecast->latency_us * 1e-6;
@@ -93,7 +96,17 @@ void add_holds(metrics::tool_snapshot& out, const tool_view& tool) {
     out.hold.sum_seconds = static_cast<double>(read(held.sum_us)) * 1e-6;
 }
 
-metrics::tool_snapshot tool_figures(const tool_view& tool) {
+void add_rails(metrics::tool_snapshot& out, const tool_view& tool, policy::time_point now) {
+    const auto seconds = [](policy::duration length) {
+        return std::chrono::duration<double>(length).count();
+    };
+    out.in_incident = tool.state.in_incident;
+    out.hold_used_seconds = seconds(policy::held_lately(tool.state, now));
+    const auto limit = tool.settings.rails.hold_budget;
+    if (limit > policy::duration{0}) out.hold_limit_seconds = seconds(limit);
+}
+
+metrics::tool_snapshot tool_figures(const tool_view& tool, policy::time_point now) {
     metrics::tool_snapshot out;
     out.tool = tool.entry->name;
     out.policy = tool.settings.name;
@@ -107,6 +120,7 @@ metrics::tool_snapshot tool_figures(const tool_view& tool) {
     add_traffic(out, tool);
     add_holds(out, tool);
     add_foresight(out, tool);
+    add_rails(out, tool, now);
     out.moves = tool.moves_ended;
     out.engine_up = tool.engine_up;
     out.postgres_up = tool.postgres_up;
@@ -147,7 +161,7 @@ metrics::snapshot controller::take_snapshot() {
     }
     const auto alarms = late_writes();
     for (const auto& each : desks()) {
-        auto tool = tool_figures(each->view());
+        auto tool = tool_figures(each->view(), in_.now());
         const auto active = mover_.active(each->name());
         if (active && active->at == order::state::running)
             tool.move = {active->what.to, active->phase, active->given, active->phase_since};

@@ -22,7 +22,7 @@ bool lane::acquire() {
     const auto asked = std::chrono::steady_clock::now();
     waiter self;
     queue_.push_back(&self);
-    changed_.wait(lock, [&] { return self.granted || closed_; });
+    self.changed.wait(lock, [&] { return self.granted || closed_; });
     if (!self.granted) {
         queue_.remove(&self);
         return false;
@@ -44,14 +44,16 @@ void lane::release() {
     const bool oldest = ++picks_ % picks_per_oldest == 0;
     const auto next = oldest ? queue_.begin() : std::prev(queue_.end());
     (*next)->granted = true;
+    waiter& chosen = **next;
     queue_.erase(next);
-    changed_.notify_all();
+    chosen.changed.notify_one();  // the others sleep on: waking all would cost the lane its time
 }
 
 void lane::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    changed_.notify_all();
+    for (waiter* one : queue_)
+        one->changed.notify_one();
 }
 
 lane_counters lane::counters() const {

@@ -26,9 +26,9 @@ class lane {
   private:
     struct waiter {
         bool granted{false};
+        std::condition_variable changed;
     };
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
     std::list<waiter*> queue_;
     bool busy_{false};
     bool closed_{false};

@@ -22,7 +22,8 @@ SCRIPTS = {
     "hot": "UPDATE counters SET n = n + 1 WHERE id = 1;\n",
     "rows": "\\set k random(1, 200)\nUPDATE counters SET n = n + 1 WHERE id = :k;\n",
     "insert": "INSERT INTO log (body) VALUES ('a line of the log');\n",
-    "think": "UPDATE counters SET n = n + 1 WHERE id = 1;\n\\sleep 20 ms\n",
+    # Before the write: pgbench leaves out what follows a statement that failed.
+    "think": "\\sleep 20 ms\nUPDATE counters SET n = n + 1 WHERE id = 1;\n",
 }
 # commit latency: [(script, writers, bursts)]; bursts: a second of load, a second of none
 LOADS = {

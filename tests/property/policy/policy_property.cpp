@@ -284,6 +284,32 @@ TEST_CASE("a restart changes a proof by at most one window") {
         RC_ASSERT(again_at >= plain_at);
         RC_ASSERT(again_at - plain_at <= with.window.length);
     });
+    rc::prop("restarted after any history", [] {
+        const auto with = plain(mode::observe);
+        driver whole{with};
+        for (const happening what : *any_history())
+            let_happen(whole, what);
+        RC_CLASSIFY(whole.at() == stage::watching, "not flagged yet");
+        const auto state = from_pairs(to_pairs(whole.policy.state()));
+        RC_ASSERT(state.has_value());
+        driver again{with};
+        again.policy = tool_policy{"counter", with, *state};
+        again.engine = whole.engine;
+        again.engine.seen = {};
+        again.engine.grow(hot_row, with.window.length / 4);
+        again.feed();
+        const auto until_flagged = [](driver& d) {
+            for (int i = 0; i < 80 && d.at() == stage::watching; ++i)
+                d.run(hot_row, 1);
+            return d.now();
+        };
+        whole.feed();  // a reading without all counters at the end is no start for a window
+        const auto plain_at = until_flagged(whole);
+        const auto again_at = until_flagged(again);
+        RC_ASSERT(whole.at() == again.at());
+        RC_ASSERT(again_at >= plain_at);
+        RC_ASSERT(again_at - plain_at <= with.window.length);
+    });
 }
 
 TEST_CASE("state of any history survives as text") {

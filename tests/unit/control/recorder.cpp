@@ -82,3 +82,24 @@ TEST_CASE("a tool's neighbours are the others on the engine, and who is away is 
     CHECK(view().tools_away == 1);
     CHECK(view().neighbours->tools == 1);
 }
+
+TEST_CASE("an incident and neighbours are those of one storage") {
+    fleet all;
+    policy::settings with;
+    const policy::time_point now{std::chrono::hours{10}};
+    const auto view = [&](const char* tool) { return all.view(tool, true, with, now); };
+    for (const char* name : {"a", "b", "c"}) {
+        all.set_storage(name, "east");
+        all.set_hot(name, now);
+        all.set_share(name, policy::neighbour_view{1, 100, 0.5, 1'000});
+    }
+    all.set_storage("d", "west");
+    all.set_hot("d", now);
+    CHECK(view("a").tools_hot_together == 3);
+    CHECK(view("d").tools_hot_together == 1);
+    REQUIRE(view("a").neighbours);
+    CHECK(view("a").neighbours->tools == 2);
+    CHECK_FALSE(view("d").neighbours);
+    all.set_hot("c", std::nullopt);
+    CHECK(view("a").tools_hot_together == 2);
+}

@@ -31,6 +31,11 @@ tool_snapshot full_tool(const std::string& name) {
     t.seen_at_home = policy::lane_rates{};
     t.forecast_seconds = 0.001;
     t.came_true_seconds = 0.002;
+    t.forecast_failures = 0.0;
+    t.came_true_failures = 0.01;
+    t.foresight_wait_factor = 1.5;
+    t.hold_used_seconds = 3;
+    t.hold_limit_seconds = 60;
     t.lane_seconds = 0.0001;
     t.commit_seconds = 0.005;
     t.thresholds = {{"handoff_ratio", "enter", 0.5}, {"handoff_ratio", "leave", 0.3}};

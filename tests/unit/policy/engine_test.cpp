@@ -176,11 +176,48 @@ TEST_CASE("an incident moves nothing and raises one alert") {
     d.fleet.tools_hot_together = 3;
     d.run(hot_row, 30);
     CHECK(d.at() == stage::flagged);
-    CHECK(d.count("held_by_rail") == 2);
+    CHECK(d.count("incident") == 1);
     CHECK(d.decisions.back().alert_key == "incident");
     d.fleet.tools_hot_together = 2;
     d.run(hot_row, 1);
+    CHECK(d.count("incident_over") == 1);
+    CHECK(d.at() == stage::flagged);  // what the incident showed does not count
+    d.run(hot_row, 5);
     CHECK(d.at() == stage::would_move);
+}
+
+TEST_CASE("an incident flags nobody, also not by what is left of it in the windows") {
+    settings with = short_settings(mode::act);
+    with.rails.incident_tools = 3;
+    driver d{with};
+    d.run(calm, 6);
+    d.run(hot_row, 4);
+    CHECK(d.at() == stage::watching);
+    CHECK(heat_since(d.policy.state()).has_value());  // others know of it before it is proven
+    d.fleet.tools_hot_together = 3;
+    d.run(hot_row, 10);
+    CHECK(d.at() == stage::watching);
+    CHECK(d.count("incident") == 1);
+    d.fleet.tools_hot_together = 2;
+    d.run(calm, 20);
+    CHECK(d.count("flag") == 0);
+    CHECK_FALSE(heat_since(d.policy.state()));
+}
+
+TEST_CASE("a busy lane is not taken for a hot row because its storage had an incident") {
+    settings with = short_settings(mode::act);
+    with.rails.incident_tools = 3;
+    with.levers.shard_deadline = duration{4'000};
+    driver d{with};
+    d.run(busy, 10);
+    CHECK(d.at() == stage::flagged);
+    d.fleet.tools_hot_together = 3;
+    d.run(hot_row, 60);
+    d.fleet.tools_hot_together = 0;
+    d.run(busy, 60);
+    CHECK(d.at() == stage::flagged);
+    CHECK(d.policy.state().why == diagnosis::busy_lane);
+    CHECK(d.moves_started() == 0);
 }
 
 TEST_CASE("an idle night is no proof for the way back") {

@@ -1,4 +1,5 @@
 #include "policy/replay.hpp"
+#include "policy/recording.hpp"
 
 #include "build.hpp"
 
@@ -167,11 +168,50 @@ TEST_CASE("a trace that cannot be read names its line") {
                            row{header + "0,1,2,-3,4,x\n", "line 2"},
                            row{header + "0,1,2,3,4,\n", "line 2"},
                            row{header + "0,1,2,3,4,x,y\n", "line 2"},
-                           row{header + "5,1,2,3,4,x\n5,1,2,3,4,x\n", "line 3"}}) {
+                           row{header + "5,1,2,3,4,x\n5,1,2,3,4,x\n", "line 3"},
+                           row{header + "5,1,2,3,4,x\n4,1,2,3,4,x\n", "time does not go on"},
+                           row{header + "9223372036854775807,1,2,3,4,x\n", "hundred years"},
+                           row{header + "18446744073709551615,1,2,3,4,x\n", "hundred years"},
+                           row{header + "5,99999999999999999999,2,3,4,x\n", "none negative"}}) {
         const auto rows = parse_trace(one.text);
         REQUIRE_FALSE(rows);
         CHECK(rows.error().find(one.part) != std::string::npos);
     }
     CHECK(to_text(replay(recorded_trace(), options_of(duration{2'500}))).find("hot_row_16") !=
           std::string::npos);
+}
+
+TEST_CASE("a recording that cannot be read names its line") {
+    const std::string head = std::string(recording_head) + "\n";
+    const auto at = [](const std::string& ms) {
+        return "S," + ms + ",t,engine,1,1,1,1,1,1,0,-,1,1,0,0,0,0\n";
+    };
+    CHECK(parse_recording(head + at("5000") + at("4990"))->at("t").size() == 1);
+    struct row {
+        std::string text, part;
+    };
+    for (const row& one :
+         {row{"", "no samples"},
+          row{head, "no samples"},
+          row{"# hotlane recording 2\n" + at("1"), "line 1"},
+          row{head + "S,1,t\n" + at("2"), "line 2: is no sample"},
+          row{head + at("-5"), "line 2: is no sample"},
+          row{head + at("9223372036854775807"), "line 2: is no sample"},
+          row{head + "W,t,1,20,10,0,-\n" + at("1"), "line 2: is no sample"},
+          row{head + at("90000000") + at("3600000"), "line 3: time goes back by 1 d 0 h"}}) {
+        INFO(one.text);
+        const auto got = parse_recording(one.text);
+        REQUIRE_FALSE(got);
+        INFO(got.error());
+        CHECK(got.error().find(one.part) != std::string::npos);
+    }
+}
+
+TEST_CASE("counters at the end of their range prove nothing wrong") {
+    const std::string most = "18446744073709551615";
+    const auto rows = parse_trace(
+        "t_ms,acquire_total,handoff_total,wait_us_total,commit_total,phase\n0,0,0,0,0,x\n2500," +
+        most + "," + most + "," + most + ",0,x\n5000,0,0,0,0,x\n7500,9,9,9,9,x\n");
+    REQUIRE(rows);
+    CHECK(replay(*rows, options_of(duration{2'500})).last.at == stage::watching);
 }

@@ -41,6 +41,11 @@ const auto hot_row_seen = [](situation& s) { make_hot(s, diagnosis::hot_row); };
 const auto busy_seen = [](situation& s) { make_hot(s, diagnosis::busy_lane); };
 const auto calm_seen = [](situation& s) { make_calm(s); };
 const auto lever2_over = [](situation& s) { s.state.lever2_over = true; };
+const auto incident = [](situation& s) {
+    s.with.rails.incident_tools = 3;
+    s.fleet.tools_hot_together = 3;
+};
+const auto drawn_in = [](situation& s) { s.state.in_incident = true; };
 const auto no_target = [](situation& s) { s.fleet.has_target = false; };
 const auto measured = [](situation& s) { s.state.load = s.with.levers.remeasure; };
 const auto returnable = [](situation& s) { make_returnable(s); };
@@ -101,6 +106,30 @@ std::vector<walk> walks() {
          "diagnose",
          s::flagged,
          all(busy_seen, [](situation& x) { x.with.diagnose.busy_lane = busy_handling::ignore; })},
+        {s::watching,
+         k::window,
+         "incident",
+         s::watching,
+         all(incident,
+             [](situation& x) {
+                 x.seen.enter.hot = 3;
+                 x.seen.enter.needed = 4;
+             })},
+        {s::watching, k::window, "watch", s::watching, incident},
+        {s::watching,
+         k::window,
+         "sit_out_incident",
+         s::watching,
+         all(incident, drawn_in, hot_row_seen)},
+        {s::flagged, k::window, "calm_again", s::watching, all(incident, drawn_in, calm_seen)},
+        {s::sharding,
+         k::window,
+         "sit_out_incident",
+         s::sharding,
+         all(incident, drawn_in, hot_row_seen)},
+        {s::watching, k::tick, "incident_over", s::watching, drawn_in},
+        {s::remeasuring, k::tick, "incident_over", s::remeasuring, drawn_in},
+        {s::watching, k::tick, "wait", s::watching, all(incident, drawn_in)},
         {s::watching, k::window, "watch", s::watching, nothing},
         {s::watching, k::window, "watch", s::watching, calm_seen},
         {s::watching, k::window, "flag", s::flagged, hot_row_seen},

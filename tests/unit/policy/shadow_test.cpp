@@ -37,7 +37,7 @@ std::vector<write_interval> closed_loop(int sessions,
 TEST_CASE("one sequential client never hands off to itself and never conflicts") {
     const auto got = simulate_lane(closed_loop(1, 0, 300, true), 0, second, {300, 5'000});
     CHECK(got.acquires > 150);
-    CHECK(got.acquires < 200);  // 5.3 ms each: the engine is slower, so it is asked less
+    CHECK(got.acquires < 230);  // 5.3 ms each, about: the engine is slower, so it is asked less
     CHECK(got.handoffs == 0);
     CHECK(got.conflicts == 0);
 }
@@ -49,14 +49,33 @@ TEST_CASE("writers of one row queue and conflict, writers of different rows hard
     CHECK(*hot.mean_wait_us() > 5'000);
     const auto distinct = simulate_lane(closed_loop(8, 400, 500, false), 0, second, {30, 5'000});
     CHECK(distinct.conflicts == 0);
-    CHECK(*distinct.handoff_rate() < 0.3);
+    CHECK(*distinct.handoff_rate() < 0.6);
+    CHECK(*distinct.mean_wait_us() < 300);  // they come back together and are through at once
 }
 
 TEST_CASE("the lane is free while a write becomes durable") {
-    // Two writers of different rows overlap in the slow part, so each has its own rhythm.
+    // Two writers of different rows overlap in the slow part.
+    const auto one = simulate_lane(closed_loop(1, 0, 500, false), 0, second, {10, 10'000});
     const auto two = simulate_lane(closed_loop(2, 0, 500, false), 0, second, {10, 10'000});
-    CHECK(two.acquires >= 190);
+    CHECK(two.acquires > one.acquires * 3 / 2);
     CHECK(two.handoffs <= 6);
+}
+
+TEST_CASE("the writes of a group commit come back together") {
+    // Far less than the lane could take, and yet they queue: they are answered in groups.
+    const auto many = simulate_lane(closed_loop(16, 0, 500, false), 0, second, {200, 20'000});
+    CHECK(many.conflicts == 0);
+    CHECK(*many.handoff_rate() > 0.3);
+    CHECK(*many.handoff_rate() < 0.95);
+    CHECK(*many.mean_wait_us() < 2'000);
+}
+
+TEST_CASE("the same writes are predicted the same way") {
+    const auto writes = closed_loop(8, 100, 500, true);
+    const auto a = simulate_lane(writes, 0, second, {500, 5'000});
+    const auto b = simulate_lane(writes, 0, second, {500, 5'000});
+    CHECK(a.acquires == b.acquires);
+    CHECK(a.wait_us == b.wait_us);
 }
 
 TEST_CASE("without keys all writes count as one, which errs on the safe side") {
