@@ -82,6 +82,7 @@ void expect(runbook_state& state, const context& at, home_kind to) {
         state.foreseen = at.seen.predicted;
         state.seen_at_home.reset();
         state.forecast.reset();
+        state.came_true.reset();
         state.neighbours_before.reset();
         state.neighbours_after.reset();
     }
@@ -156,8 +157,8 @@ void apply(effect then, runbook_state& state, const context& at, outcome& out) {
             return;
         case effect::end_incident:
             state.in_incident = false;
-            // Since when it is warm stays known: measured afresh at one time, all would seem to have
-            // turned hot together again.
+            // Since when it is warm stays known: measured afresh at one time, all would seem to
+            // have turned hot together again.
             forget_diagnosis(state);
             state.alert = state.advice;
             return measure_afresh(state, at.now);

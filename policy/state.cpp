@@ -203,7 +203,8 @@ bool each_field(State& s, Visit visit) {
     return visit("stage", s.at) || visit("since", s.since) || visit("home", s.home) ||
            visit("home_since", s.home_since) || visit("hot_since", s.hot_since) ||
            visit("warm_since", s.warm_since) || visit("in_incident", s.in_incident) ||
-           visit("diagnosis", s.why) || visit("why_since", s.why_since) || visit("table", s.table) || visit("sharded", s.sharded) ||
+           visit("diagnosis", s.why) || visit("why_since", s.why_since) ||
+           visit("table", s.table) || visit("sharded", s.sharded) ||
            visit("lever2_over", s.lever2_over) || visit("moved_by_order", s.moved_by_order) ||
            visit("evidence_from", s.evidence_from) || visit("load_ms", s.load) ||
            visit("quiet_until", s.quiet_until) || visit("failures", s.failures) ||

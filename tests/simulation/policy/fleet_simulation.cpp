@@ -272,6 +272,7 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
     std::map<kind, int> moved;
     duration slowest{0};
     int delayed = 0;
+    int flagged_calm = 0;
     std::map<kind, int> kinds_seen;
     duration slowest_return{0};
     for (const auto& tool : all.tools()) {
@@ -288,7 +289,10 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
             case kind::spiky:
             case kind::many_rows:
                 CHECK(tool.moves.empty());
-                CHECK(tool.flags == 0);  // nor by what its storage did
+                // Nor by what its storage did. In a month it comes about that a spike of its own
+                // stands right before an incident, and it is proven before the others are known.
+                CHECK(tool.flags <= (days > 2 ? 1 : 0));
+                flagged_calm += tool.flags;
                 break;
             case kind::busy:
                 CHECK(tool.moves.empty());
@@ -318,6 +322,7 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
             CHECK(took <= time_to_move_max(all.with()) + waits);
         }
     }
+    CHECK(flagged_calm * 20 <= incidents);
     CHECK(moved[kind::hot] == kinds_seen[kind::hot]);
     CHECK(moved[kind::hot_once] == kinds_seen[kind::hot_once]);
     // The busiest window of the look-back is out of sight after a day, then the calm ones count.
@@ -330,7 +335,8 @@ TEST_CASE("a fleet over days: calm tools stay, hot tools go, nothing flaps") {
                  << moved[kind::hot] + moved[kind::hot_once] << " hot tools moved, slowest after "
                  << text_of(slowest) << " of at most " << text_of(time_to_move_max(all.with()))
                  << " (" << delayed << " near an incident), slowest return after "
-                 << text_of(slowest_return) << ", 0 moves of calm tools");
+                 << text_of(slowest_return) << ", 0 moves and " << flagged_calm
+                 << " flags of calm tools");
 }
 
 TEST_CASE("a slow storage hour moves nothing, even where busy lanes are routed") {
