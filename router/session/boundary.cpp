@@ -128,7 +128,7 @@ bool session::implementation::at_boundary() const noexcept {
 
 void session::implementation::after_home() {
     if (phase_ != phase::relaying) return;
-    if (parting_ && (owed_.empty() || copy_in_)) {
+    if (parting_ && !pauses() && (owed_.empty() || copy_in_)) {
         fatal(*std::exchange(parting_, std::nullopt));
         return;
     }
