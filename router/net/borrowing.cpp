@@ -91,6 +91,13 @@ std::uint32_t surroundings::process_number() {
     return first | (all_.next_process.fetch_add(1, relaxed) & (first - 1));
 }
 
+void surroundings::sequences_matter() {
+    if (pool_) pool_->tool->sequences_matter = true;
+}
+bool surroundings::do_sequences_matter() {
+    return pool_ && pool_->tool->sequences_matter;
+}
+
 void surroundings::pinned(session::pin reason) {
     if (reason == session::pin::none) return unpinned();
     auto& counted = tool_->counted;

@@ -67,6 +67,7 @@ struct tool_links {
     int open{0};  // of its permits in use: lent, idle or being opened
     link_queue waiters;
     std::unordered_map<std::string, std::shared_ptr<link_pool>> pools;
+    bool sequences_matter{false};         // its clients ask for currval behind their transactions
     std::shared_ptr<link_pool> starving;  // its first waiter has waited long: the next link is its
 };
 

@@ -47,6 +47,8 @@ class surroundings final : public session::environment, public link_borrower {
     void stop_waiting() override;
     session::pairs_ptr greeting(const session::link_identity& who) override;
     std::uint32_t process_number() override;
+    void sequences_matter() override;
+    bool do_sequences_matter() override;
 
     session::retry_rule retry() override;
     std::uint64_t dice() override;

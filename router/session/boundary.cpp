@@ -50,6 +50,12 @@ passage session::implementation::begin(const client_frame& frame) {
         return refuse(frame, texts::not_served(tool_.name, env_.target().reason));
     }
     if (route == passage::wait) return route;
+    const bool strange = lent_ && lent_->user != number_ && state_.pinned() == pin::none;
+    if (strange && link_kind_ == policy::home_kind::postgres && reads_sequence(frame)) {
+        env_.sequences_matter();
+        return refuse(frame, texts::sequence_elsewhere());
+    }
+    if (lent_) lent_->user = number_;
     begun_ = true;
     link_tries_ = 0;
     pipelined_ = 1;
@@ -122,12 +128,20 @@ bool session::implementation::at_boundary() const noexcept {
 
 void session::implementation::after_home() {
     if (phase_ != phase::relaying) return;
+    if (parting_ && !pauses() && (owed_.empty() || copy_in_)) {
+        fatal(*std::exchange(parting_, std::nullopt));
+        return;
+    }
     if (begun_ && at_boundary()) end_transaction();
     if (phase_ != phase::relaying) return;
     const bool has_waited = inside_ || is_pooled();
     if (!begun_ && has_waited && link_ == link_phase::ready) {
-        // The new link is ready: the message that waited for it is still in the inbox.
+        // The new link is ready: the message that waited for it is still in the inbox. If there is
+        // none, it stayed for the aftermath only.
+        count_pin();
+        if (inbox_.empty() && !begun_) return_link();
         pump();
+        if (!begun_ && phase_ == phase::relaying) return_link();
         return;
     }
     if (!inbox_.empty() || client_eof_) pump();
@@ -142,10 +156,7 @@ void session::implementation::end_transaction() {
     unnamed_portal_.reset();
     if (std::exchange(leaving_, false)) act(disarm{timer::pinned});
     leave_gate();
-    if (const auto now = state_.pinned(); now != pin_counted_) {
-        pin_counted_ = now;
-        env_.pinned(now);
-    }
+    count_pin();
     if (shutting_down_) {
         fatal(texts::shutdown());
         return;

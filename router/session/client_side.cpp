@@ -53,7 +53,7 @@ std::size_t session::implementation::take_client(std::string_view bytes) {
     std::size_t at = 0;
     memo_ = {};  // the buffer is another one
     frame_incomplete_ = false;
-    while (phase_ == phase::relaying && !terminated_ && at < bytes.size()) {
+    while (phase_ == phase::relaying && !terminated_ && !parting_ && at < bytes.size()) {
         auto rest = bytes.substr(at);
         if (client_rest_ > 0) {
             const auto part = rest.substr(0, client_rest_);
@@ -64,7 +64,7 @@ std::size_t session::implementation::take_client(std::string_view bytes) {
         }
         const auto scanned = wire::scan_frame(rest);
         if (scanned.status == wire::scan_status::invalid) {
-            fatal(texts::bad_client_message(wire::to_string(scanned.error)));
+            broken_client(wire::to_string(scanned.error));
             break;
         }
         if (!scanned.has_header) {
@@ -86,17 +86,28 @@ std::size_t session::implementation::take_client(std::string_view bytes) {
         at += frame.at_hand.size();
     }
     memo_ = {};
-    return phase_ == phase::ended || terminated_ ? bytes.size() : at;
+    return phase_ == phase::ended || terminated_ || parting_ ? bytes.size() : at;
+}
+
+// What it asked before is still answered, as the home would have; nothing behind it is read.
+void session::implementation::broken_client(std::string_view why) {
+    if (!begun_ || owed_.empty() || copy_in_) {
+        fatal(texts::bad_client_message(why));
+        return;
+    }
+    parting_ = texts::bad_client_message(why);
+    client_discards_ = true;
+    waits_for_answers();
 }
 
 bool session::implementation::check_frame(const client_frame& frame) {
     if (!is_known(frame.tag)) {
-        fatal(texts::bad_client_message(fmt::format("invalid frontend message type {}",
-                                                    static_cast<unsigned char>(frame.tag))));
+        broken_client(
+            fmt::format("invalid frontend message type {}", static_cast<unsigned char>(frame.tag)));
         return false;
     }
     if (!is_long(frame.tag) && frame.total > small_message_max + wire::header_size) {
-        fatal(texts::bad_client_message("invalid message length"));
+        broken_client("invalid message length");
         return false;
     }
     return true;
@@ -183,7 +194,7 @@ void session::implementation::take_query(const client_frame& frame) {
     if (frame.complete && frame.total <= limits_.parsed_message_bytes) {
         const auto sql = wire::decode_query(frame.body());
         if (!sql) {
-            fatal(texts::bad_client_message(wire::to_string(sql.error())));
+            broken_client(wire::to_string(sql.error()));
             return;
         }
         entry.facts = facts_of(*sql);
@@ -224,6 +235,7 @@ void session::implementation::take_query(const client_frame& frame) {
 void session::implementation::take_function_call(const client_frame& frame) {
     owed entry;
     entry.what = owes::function_call;
+    suspect(nullptr);
     wrote_ = true;
     unsynced_ = false;
     owed_.push(std::move(entry));
@@ -244,6 +256,7 @@ void session::implementation::terminate() {
 // What the transaction state will be once the home has done this. Only a query of one statement is
 // certain to be done: an error before it in the same text or batch makes the home skip it.
 void session::implementation::note_sent(const sql::facts* facts, std::string_view sql, bool alone) {
+    suspect(facts);
     if (!facts) {
         forecast_ = forecast::unsure;
         link_level_ = level::unknown;

@@ -106,6 +106,7 @@ void session::implementation::succeeded(const sql::statement& statement,
         clear_statements();
         state_.note({.what = change::reset_all});
         state_.note({.what = change::clear_pins});
+        asks_aftermath_ = false;
     } else if (what == kind::ddl && !statement.temporary) {
         state_.note({.what = change::ddl, .sql = std::string(text_of(statement, sql))});
     }
@@ -142,7 +143,12 @@ void session::implementation::note_pins(const sql::statement& statement) {
     };
     if (statement.temporary) add(pin::temporary_object);
     if (statement.changes_session) add(pin::other);
-    if (statement.keeps_session && is_pooled()) state_.pin_now(pin::session_function);
+    if (!is_pooled()) {
+        // Its link is its own.
+    } else if (statement.keeps_session || (statement.reads_sequence && !wrote_) ||
+               (statement.uses_sequence && env_.do_sequences_matter())) {
+        state_.pin_now(pin::session_function);
+    }
     if (link_kind_ != policy::home_kind::postgres) return;
     if (statement.takes_advisory_lock) state_.pin_now(pin::advisory_lock);  // no rollback undoes it
     if (statement.what == kind::listen) add(pin::listen);

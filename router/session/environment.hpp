@@ -68,6 +68,10 @@ struct refusal {
     std::string sqlstate;
     std::string message;
     std::string hint;
+    // Said in PostgreSQL's place: its file, line and routine, as version 15 gives them.
+    struct place {
+        std::string_view file, line, routine;
+    } origin{};
 };
 
 enum class admission { inside, held, refused };
@@ -126,6 +130,10 @@ class environment {
     virtual void stop_waiting() = 0;
     // What a home told the last client of this identity at its login; null: nobody has logged in.
     virtual pairs_ptr greeting(const link_identity& who) = 0;
+    // A client asked for currval or lastval behind its transaction: from now on sessions of its
+    // tool that use a sequence keep their link.
+    virtual void sequences_matter() {}
+    virtual bool do_sequences_matter() { return false; }
     // A process number for a client that has no link of its own.
     virtual std::uint32_t process_number() = 0;
 

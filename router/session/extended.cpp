@@ -16,6 +16,12 @@ owed entry_of(owes what, std::shared_ptr<prepared> statement = nullptr) {
 
 }  // namespace
 
+std::shared_ptr<const std::string> said(const refusal& why) {
+    auto text = std::make_shared<std::string>();
+    texts::append(*text, texts::severity::error, why);
+    return text;
+}
+
 bool session::implementation::take_extended(const client_frame& frame) {
     switch (frame.tag) {
         case wire::tag_f::parse:
@@ -69,11 +75,14 @@ void session::implementation::take_parse(const client_frame& frame) {
 bool session::implementation::remember(std::string_view body, owed& entry) {
     const auto message = wire::decode_parse(body);
     if (!message) {
-        fatal(texts::bad_client_message(wire::to_string(message.error())));
+        broken_client(wire::to_string(message.error()));
         return false;
     }
     const bool unnamed = message->statement.empty();
-    auto text = intern(message->query, message->parameter_types);
+    auto facts = facts_of(message->query);
+    const auto renamed = lent_ && facts ? renamed_drop(*facts, message->query) : std::string();
+    auto text = intern(renamed.empty() ? message->query : std::string_view(renamed),
+                       message->parameter_types);
     const auto known = unnamed && !lent_ ? statements_.expect("") : nullptr;
     if (known && known->text == text && !known->refused && !known->result_changed) {
         entry.statement = known;  // the same again
@@ -82,7 +91,8 @@ bool session::implementation::remember(std::string_view body, owed& entry) {
         auto& statement = *entry.statement;
         statement.name = message->statement;
         statement.text = std::move(text);
-        statement.facts = facts_of(message->query);
+        statement.facts = std::move(facts);
+        statement.drops = !renamed.empty();
     }
     statements_.sent(entry.statement);
     return true;
@@ -110,6 +120,8 @@ void session::implementation::expect_again() {
         if (!entry.statement) continue;
         if (entry.what == owes::parse) statements_.sent(entry.statement);
         if (entry.what == owes::close) statements_.closing(entry.statement->name);
+        if (entry.what == owes::execute && entry.statement->drops)
+            statements_.closing(entry.statement->facts->statements.front().name);
     }
     statements_.doubt_sent();
 }
@@ -120,9 +132,7 @@ std::shared_ptr<const std::string> session::implementation::standing_refusal(
     if (statement.refused) return statement.refused;
     const bool changed = lent_ ? footing_ == footing::changed : statement.result_changed;
     if (!changed) return nullptr;
-    auto text = std::make_shared<std::string>();
-    texts::append(*text, texts::severity::error, texts::result_type_changed());
-    return text;
+    return said(texts::result_type_changed());
 }
 
 // Sends, in place of the client's message, one that the home must refuse, so that the batch and the
@@ -145,7 +155,7 @@ void session::implementation::take_bind(const client_frame& frame) {
     if (!head) {
         // Names that do not end within a small message's length: relayed, not understood.
         if (frame.complete) {
-            fatal(texts::bad_client_message(wire::to_string(head.error())));
+            broken_client(wire::to_string(head.error()));
             return;
         }
         env_.count_limit_hit("parsed_message_bytes");
@@ -241,7 +251,7 @@ std::shared_ptr<prepared> session::implementation::portal(std::string_view name)
 void session::implementation::take_target(const client_frame& frame) {
     const auto message = wire::decode_target(frame.body());
     if (!message) {
-        fatal(texts::bad_client_message(wire::to_string(message.error())));
+        broken_client(wire::to_string(message.error()));
         return;
     }
     const bool of_statement = message->kind == 'S';
@@ -282,12 +292,22 @@ void session::implementation::take_target(const client_frame& frame) {
 void session::implementation::take_execute(const client_frame& frame) {
     const auto message = wire::decode_execute(frame.body());
     if (!message) {
-        fatal(texts::bad_client_message(wire::to_string(message.error())));
+        broken_client(wire::to_string(message.error()));
         return;
     }
     auto entry = entry_of(owes::execute, portal(message->portal));
     if (withholds(entry.statement ? entry.statement->facts.get() : nullptr))
         return withhold_execute(std::move(entry));
+    if (lent_ && entry.statement && entry.statement->drops) {
+        const auto& name = entry.statement->facts->statements.front().name;
+        if (!statements_.expect(name)) {
+            entry.instead = said(texts::no_such_statement(name));
+            poison(std::move(entry), wire::tag_f::bind);
+            return;
+        }
+        prepare_nothing();
+        statements_.closing(name);
+    }
     if (entry.statement)
         note_sent(entry.statement->facts.get(), entry.statement->text->sql, false);
     else

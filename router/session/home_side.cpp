@@ -125,8 +125,9 @@ bool session::implementation::take_home_message(const wire::scanned& frame,
                 broken_home("malformed ParameterStatus");
                 return false;
             }
-            if (hidden) {
-                note_hidden_status(status->name, status->value);
+            if (link_ == link_phase::replaying) {
+                // Between two states of the link; the client is told of the last (settle_status).
+                link_status_ = with_status(link_status_, status->name, status->value);
                 link_swallows_ = true;
             } else {
                 note_status(status->name, status->value);
@@ -161,6 +162,8 @@ void session::implementation::take_reply(char tag, std::string_view body, std::s
     if (tag == error) return take_error(body, whole);
     if (front.from == sender::ensure)
         ensured_reply(tag, body);
+    else if (front.from == sender::aftermath)
+        aftermath_reply(tag, body);
     else if (hidden)
         replay_reply(tag, body);
     if (!hidden) give(front, whole);
@@ -282,6 +285,8 @@ void session::implementation::take_error(std::string_view body, std::string_view
             return broken_home("it refuses to set the isolation level");
         if (front.from == sender::ensure)
             give_error(*fields, whole);  // in place of the answer to what needed the statement
+        else if (front.from == sender::aftermath)
+            aftermath_reply(error, body);
         else
             replay_reply(error, body);
     } else if (!front.hidden() && front.instead) {

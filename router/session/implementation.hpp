@@ -4,6 +4,7 @@
 //   link.cpp         opening a link of the session's own, retries
 //   lending.cpp      borrowing one from a pool for a transaction, giving it back
 //   prepared.cpp     prepared statements on borrowed links
+//   aftermath.cpp    what a transaction left on a borrowed link though no text says so
 //   replay.cpp       giving a new link the state that the client believes in
 //   client_side.cpp  messages of the client
 //   extended.cpp     Parse, Bind, Describe, Close, Execute, Sync and COPY of the client
@@ -24,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "router/session/limits.hpp"
 #include "router/session/login.hpp"
 #include "router/session/outbox.hpp"
 #include "router/session/owed.hpp"
@@ -41,7 +43,6 @@ enum class phase : std::uint8_t { first_packet, first_link, relaying, ended };
 enum class link_phase : std::uint8_t { none, opening, login, retrying, wanted, replaying, ready };
 // What the session knows of the transaction state after everything it has sent.
 enum class forecast : std::uint8_t { idle, in_block, unsure };
-// What became of one frame of the client.
 enum class verdict : std::uint8_t { taken, wait };
 enum class passage : std::uint8_t { go, wait, refused };
 // Whether a borrowed link has a statement as the client knows it.
@@ -64,13 +65,15 @@ struct client_frame {
 [[nodiscard]] bool writes_data(const sql::statement& statement) noexcept;
 [[nodiscard]] bool ends_block(sql::kind what) noexcept;  // COMMIT, ROLLBACK
 [[nodiscard]] bool is_continuation(char tag) noexcept;   // begins no transaction: COPY data, Flush
+[[nodiscard]] std::uint64_t next_session_number() noexcept;  // on this thread
 // Under this name a SET SESSION CHARACTERISTICS is remembered.
 inline constexpr std::string_view characteristics_key = "session characteristics";
 // No client can have prepared this; using it makes the home fail the batch in its own way.
 inline constexpr std::string_view nobodys_statement = "hotlane: result type changed";
 // Clients share borrowed links, so their statements have names of ours there.
 [[nodiscard]] std::string link_name(const statement_text& text);
-[[nodiscard]] types_ptr columns_of(char tag, std::string_view body);
+[[nodiscard]] std::shared_ptr<const std::string> said(const refusal& why);  // as an ErrorResponse
+types_ptr columns_of(char tag, std::string_view body);
 void append_renamed(std::string& out,
                     const client_frame& frame,
                     const wire::bind_head& head,
@@ -122,6 +125,8 @@ class session::implementation {
     void link_lent(link_memory& link);
     void link_refused(const refusal& why, std::string_view words);
     bool send_parameters();
+    bool reads_sequence(const client_frame& frame);
+    void count_pin();
     void return_link();
     bool cancel_queued();
 
@@ -139,16 +144,21 @@ class session::implementation {
     void undo_skipped(const owed& entry);
     void note_stale_statement(const wire::error_fields& fields);
     void hide_close(std::string_view name, std::shared_ptr<const statement_text> text);
+    std::string renamed_drop(const sql::facts& facts, std::string_view sql);
     std::string prepare_nothing();
     std::string prepare_for_query(const prepared& statement);
     std::string renamed_query(const sql::facts& facts, std::string_view sql);
+
+    // ---- aftermath.cpp ----
+    void suspect(const sql::facts* facts);
+    bool ask_aftermath();
+    void aftermath_reply(char tag, std::string_view body);
 
     // ---- replay.cpp ----
     void start_replay();
     void replay_reply(char tag, std::string_view body);
     void settle_status();
     void note_syntax(std::string_view name, std::string_view value);
-    void note_hidden_status(std::string_view name, std::string_view value);
     bool note_status(std::string_view name, std::string_view value);  // true: news to the client
 
     // ---- client_side.cpp ----
@@ -156,6 +166,7 @@ class session::implementation {
     verdict take_frame(const client_frame& frame);
     verdict take_message(const client_frame& frame);
     bool check_frame(const client_frame& frame);
+    void broken_client(std::string_view why);
     bool needs_all(const client_frame& frame) const;
     bool discard_refused(const client_frame& frame);
     void pass(const client_frame& frame);
@@ -188,7 +199,6 @@ class session::implementation {
     std::size_t take_home(std::string_view bytes);
     bool take_home_message(const wire::scanned& frame, std::string_view whole);
     bool streams(char tag) const noexcept;
-    bool expected(char tag);
     void take_reply(char tag, std::string_view body, std::string_view whole);
     void take_ready(std::string_view body, std::string_view whole);
     void take_error(std::string_view body, std::string_view whole);
@@ -277,6 +287,7 @@ class session::implementation {
 
     // ---- surroundings ----
     environment& env_;
+    const std::uint64_t number_{next_session_number()};
     const bounds limits_;
     const bool client_is_local_;
     time_point now_{};  // of the event being handled
@@ -296,6 +307,7 @@ class session::implementation {
     std::shared_ptr<const link_identity> identity_;
     tool_facts tool_;
     bool shutting_down_{false};
+    std::optional<refusal> parting_;  // it broke the protocol: told behind the replies it is owed
 
     // ---- the link ----
     link_phase link_{link_phase::none};
@@ -313,10 +325,12 @@ class session::implementation {
     pairs_ptr told_status_;     // to the client
     pairs_ptr link_status_;     // by the link
     pin pin_counted_{pin::none};
-    bool unread_{false};              // the unnamed statement is one too long to be read
-    footing footing_{footing::firm};  // of the statement that the message at hand names
-    bool flushed_{false};             // nothing was sent since the last Flush of ours
-    bool reads_wrong_{false};         // standard_conforming_strings is off
+    bool unread_{false};                   // the unnamed statement is one too long to be read
+    footing footing_{footing::firm};       // of the statement that the message at hand names
+    bool flushed_{false};                  // nothing was sent since the last Flush of ours
+    bool reads_wrong_{false};              // standard_conforming_strings is off
+    bool asks_aftermath_{false};           // before the link goes back
+    std::vector<std::uint64_t> suspects_;  // the statements that may have left something there
 
     // ---- the transaction ----
     bool inside_{false};  // the gate
@@ -370,18 +384,5 @@ class session::implementation {
         std::shared_ptr<const sql::facts> facts;
     } memo_;  // the statement looked at last, in the caller's buffer
 };
-
-// Borrowed links that break one after the other before they are of use: then it is the home.
-inline constexpr int link_tries_max = 3;
-inline constexpr std::size_t idle_bytes_max = 256;  // of a buffer of a session that is idle
-inline constexpr int begun_anew_max = 8;
-inline constexpr std::size_t unconfirmed_bytes_max = 65'536;  // of a request kept for begin_anew()
-inline constexpr int pipelined_max = 64;         // transactions in one pass through the gate
-inline constexpr std::size_t owed_max = 65'536;  // replies outstanding before the client waits
-inline constexpr std::size_t small_message_max = 10'000;  // PostgreSQL's PQ_SMALL_MESSAGE_LIMIT
-inline constexpr std::size_t sample_bytes_max = 1'000;
-inline constexpr std::size_t portals_max = 1'000;
-// All statements of one client together; a count alone would not bound memory.
-inline constexpr std::size_t statement_bytes_max = 4 * 1024 * 1024;
 
 }  // namespace hotlane::session

@@ -116,7 +116,7 @@ void session::implementation::link_refused(const refusal& why, std::string_view 
 // while a cancel is under way that was meant for its last user.
 void session::implementation::return_link() {
     if (!is_pooled() || link_ != link_phase::ready || cancels_ > 0) return;
-    if (state_.pinned() != pin::none) return;
+    if (state_.pinned() != pin::none || ask_aftermath()) return;
     settle();
     lent_->begins_at = link_level_;
     lent_->status = link_status_;
@@ -131,6 +131,29 @@ void session::implementation::return_link() {
     lent_ = nullptr;
     key_ = {};
     env_.give_back(link_fate::keep);
+}
+
+// currval and lastval know only of the session that used the sequence.
+bool session::implementation::reads_sequence(const client_frame& frame) {
+    if (!frame.complete || frame.total > limits_.parsed_message_bytes) return false;
+    std::shared_ptr<const sql::facts> facts;
+    if (frame.tag == wire::tag_f::query) {
+        if (const auto sql = wire::decode_query(frame.body())) facts = facts_of(*sql);
+    } else if (frame.tag == wire::tag_f::parse) {
+        if (const auto parsed = wire::decode_parse(frame.body())) facts = facts_of(parsed->query);
+    } else if (frame.tag == wire::tag_f::bind) {
+        const auto head = wire::decode_bind_head(frame.body());
+        const auto statement = head ? statements_.expect(head->statement) : nullptr;
+        if (statement) facts = statement->facts;
+    }
+    return facts && std::any_of(facts->statements.begin(),
+                                facts->statements.end(),
+                                [](const auto& one) { return one.reads_sequence; });
+}
+
+void session::implementation::count_pin() {
+    const auto now = state_.pinned();
+    if (std::exchange(pin_counted_, now) != now) env_.pinned(now);
 }
 
 // Nothing runs at a home, but the client waits: for the gate, for a link, or for a retry.

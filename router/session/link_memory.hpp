@@ -77,7 +77,8 @@ struct link_memory {
     pairs_ptr status;      // ParameterStatus, as last reported
     pairs_ptr parameters;  // set by SQL on it and to be undone for the next; null: none
     link_statements statements;
-    bool spoiled{false};  // something is left on it that cannot be undone: never lent again
+    std::uint64_t user{0};  // the session that sent something on it last
+    bool spoiled{false};    // something is left on it that cannot be undone: never lent again
 };
 
 // The list with this value in it: a copy, and only if it is news.

@@ -31,7 +31,7 @@ enum class owes : std::uint8_t {
 };
 
 // Who sent the message. Replies to anyone but the client are swallowed.
-enum class sender : std::uint8_t { client, replay, isolation, ensure };
+enum class sender : std::uint8_t { client, replay, isolation, ensure, aftermath };
 
 struct owed {
     owes what{};

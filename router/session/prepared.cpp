@@ -114,11 +114,7 @@ bool session::implementation::refuse_parse(std::string_view body) {
     }
     owed entry;
     entry.what = owes::parse;
-    auto text = std::make_shared<std::string>();
-    texts::append(*text,
-                  texts::severity::error,
-                  taken ? texts::duplicate_statement(name) : texts::too_many_statements());
-    entry.instead = std::move(text);
+    entry.instead = said(taken ? texts::duplicate_statement(name) : texts::too_many_statements());
     poison(std::move(entry), wire::tag_f::bind);
     return true;
 }
@@ -190,7 +186,11 @@ void session::implementation::take_pooled_parse(const client_frame& frame, owed 
         unread_ = false;
         there.put({}, statement->text);
         owed_.push(std::move(entry));
-        pass(frame);
+        if (statement->drops)
+            wire::append_parse(
+                to_link_.out(), "", statement->text->sql, statement->text->parameters);
+        else
+            pass(frame);
         return;
     }
     const auto name = link_name(*statement->text);
@@ -290,6 +290,19 @@ std::string session::implementation::renamed_query(const sql::facts& facts, std:
     }
     if (done > 0) out.append(sql.substr(done));
     return out;
+}
+
+// The same for a DEALLOCATE that is prepared: what stands under the name then is decided when it
+// runs (take_execute). One that may mean a statement prepared by SQL stays as it is.
+std::string session::implementation::renamed_drop(const sql::facts& facts, std::string_view sql) {
+    if (link_kind_ == policy::home_kind::engine || facts.statements.size() != 1) return {};
+    const auto& one = facts.statements.front();
+    if (one.what != sql::kind::deallocate || one.name.empty()) return {};
+    if (state_.pinned() != pin::none && !statements_.expect(one.name)) return {};
+    const auto at = sql::name_position(sql.substr(one.begin, one.end - one.begin));
+    if (!at) return {};
+    std::string out(sql.substr(0, one.begin + at->first));
+    return out.append(nothing).append(sql.substr(one.begin + at->second));
 }
 
 std::string session::implementation::prepare_nothing() {

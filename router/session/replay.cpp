@@ -45,11 +45,6 @@ void session::implementation::start_replay() {
     settle_status();
 }
 
-// Reported in reply to messages of ours: the client is told in the end, of what is news to it.
-void session::implementation::note_hidden_status(std::string_view name, std::string_view value) {
-    link_status_ = with_status(link_status_, name, value);
-}
-
 // A reply that only the session reads. The caller pops entries.
 void session::implementation::replay_reply(char tag, std::string_view body) {
     auto& front = owed_.front();

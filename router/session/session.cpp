@@ -129,6 +129,11 @@ bool session::implementation::wants_link() const noexcept {
     return link_ != link_phase::none && to_client_.size() < limits_.buffer_bytes;
 }
 
+std::uint64_t next_session_number() noexcept {
+    thread_local std::uint64_t last = 0;
+    return ++last;
+}
+
 // ---- the public face ----
 
 session::session(environment& env, const bounds& limits, bool client_is_local)

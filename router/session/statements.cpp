@@ -165,7 +165,7 @@ statement_memory::pointer statement_memory::spare() {
     old->told_parameters.reset();
     old->told_columns.reset();
     old->facts.reset();
-    old->result_changed = false;
+    old->result_changed = old->drops = false;
     old->refused.reset();
     return old;
 }

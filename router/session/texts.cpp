@@ -23,6 +23,10 @@ void append(std::string& out, severity how, const refusal& what) {
     fields.sqlstate = what.sqlstate;
     fields.message = what.message;
     fields.hint = what.hint;
+    if (!what.origin.file.empty())
+        fields.others = {{'F', std::string(what.origin.file)},
+                         {'L', std::string(what.origin.line)},
+                         {'R', std::string(what.origin.routine)}};
     wire::append_error(out, fields);
 }
 
@@ -97,7 +101,21 @@ refusal cancelled() {
     return say(state::query_canceled, "canceling statement due to user request");
 }
 refusal duplicate_statement(std::string_view name) {
-    return say("42P05", fmt::format("prepared statement \"{}\" already exists", name));
+    auto what = say("42P05", fmt::format("prepared statement \"{}\" already exists", name));
+    what.origin = {"prepare.c", "412", "StorePreparedStatement"};
+    return what;
+}
+refusal no_such_statement(std::string_view name) {
+    auto what = say("26000", fmt::format("prepared statement \"{}\" does not exist", name));
+    what.origin = {"prepare.c", "451", "FetchPreparedStatement"};
+    return what;
+}
+refusal sequence_elsewhere() {
+    return say(
+        "55000",
+        "the sequence was not used in this session, or over another link",
+        "Ask in the transaction that used it, or use RETURNING. From now on sessions of this "
+        "tool that use a sequence keep their link, so that the next try may succeed.");
 }
 refusal too_many_statements() {
     return say(state::configuration_limit,

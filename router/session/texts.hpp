@@ -29,6 +29,8 @@ refusal pinned_link_lost(std::string_view tool, std::string_view reason);
 refusal cancelled();
 refusal no_link(std::string_view tool, std::string_view why);
 refusal duplicate_statement(std::string_view name);
+refusal no_such_statement(std::string_view name);
+refusal sequence_elsewhere();
 refusal too_many_statements();
 refusal shutdown();
 refusal lost_nothing_committed();

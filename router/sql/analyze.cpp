@@ -52,8 +52,9 @@ statement piece(std::string_view sql,
     return lexical_statement(sql, tokens, span);
 }
 
-bool depends_on_literals(const statement& s) {
-    return s.parameter.has_value() || s.changes_session || s.names_isolation;
+// The code of a DO block is a literal, too.
+bool depends_on_literals(const statement& s, bool is_block) {
+    return s.parameter.has_value() || s.changes_session || s.names_isolation || is_block;
 }
 
 facts unparsed(std::string_view sql) {
@@ -100,8 +101,11 @@ analysis analyze_tokens(std::string_view sql, const std::vector<token>& tokens, 
         out.found = unparsed(sql);
     }
     if (!tokens.empty()) out.found.fingerprint = fingerprint_of(out.shape);
+    const auto first = std::find_if(
+        tokens.begin(), tokens.end(), [](const token& t) { return t.what != lexeme::semicolon; });
+    const bool is_block = first != tokens.end() && is_word(sql, *first, "do");
     out.shape_decides = out.found.parsed && out.found.statements.size() == 1 &&
-                        !depends_on_literals(out.found.statements.front());
+                        !depends_on_literals(out.found.statements.front(), is_block);
     return out;
 }
 

@@ -36,8 +36,13 @@ void note_call(const PgQuery__FuncCall& call, effects& out) {
         case function_class::transaction_lock:
             return;
         case function_class::sequence:
+            out.may_write = out.sequence_used = true;
+            return;
         case function_class::unknown:
-            out.may_write = true;
+            out.may_write = out.unknown_call = true;
+            return;
+        case function_class::sequence_read:
+            out.sequence_read = true;
             return;
         case function_class::session_lock:
             out.session_lock = true;
@@ -46,8 +51,7 @@ void note_call(const PgQuery__FuncCall& call, effects& out) {
             out.sets_config = true;
             return;
         case function_class::session_state:
-            out.session_state = true;
-            out.may_write = out.may_write || last_name(call.funcname, call.n_funcname) != "currval";
+            out.session_state = out.may_write = true;
             return;
     }
 }

@@ -13,9 +13,12 @@ struct effects {
     bool temporary{false};
     bool session_lock{false};
     bool session_state{false};  // calls a function of that class
-    bool sets_config{false};    // calls set_config
-    std::string created;        // by SELECT INTO
-    std::string only_written;   // the one table that INSERT/UPDATE/DELETE nodes write
+    bool sequence_read{false};  // likewise
+    bool sequence_used{false};
+    bool unknown_call{false};
+    bool sets_config{false};   // calls set_config
+    std::string created;       // by SELECT INTO
+    std::string only_written;  // the one table that INSERT/UPDATE/DELETE nodes write
 };
 effects effects_of(const ProtobufCMessage* root);
 

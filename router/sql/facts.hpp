@@ -80,15 +80,18 @@ struct statement {
     // Changes the session in a way that cannot be replayed: set_config with computed or several
     // arguments, LOAD. Pin the session to its link.
     bool changes_session{false};
-    // Calls a function that keeps or reads something of the session that is no setting: setseed,
-    // currval, lastval, dblink_connect.
+    // Calls a function that keeps something in the session that is no setting: setseed,
+    // dblink_connect.
     bool keeps_session{false};
-    bool chain{false};  // COMMIT/ROLLBACK AND CHAIN
     // Uses tables and names none of their columns, or changes what tables are: what stands in the
     // place of a fenced table on an engine might not refuse it.
     bool names_no_column{false};
-    std::string table;  // written or created table, unquoted; empty: none or several
-    std::string name;   // savepoint, SQL-prepared statement, cursor, channel
+    bool reads_sequence{false};  // currval, lastval: of the session's own nextval
+    bool uses_sequence{false};   // nextval, or an INSERT, whose defaults may call it
+    bool calls_unknown{false};   // runs code that the text does not show: a function, CALL, DO
+    bool chain{false};           // COMMIT/ROLLBACK AND CHAIN
+    std::string table;           // written or created table, unquoted; empty: none or several
+    std::string name;            // savepoint, SQL-prepared statement, cursor, channel
     std::optional<parameter_change> parameter;  // SET, RESET, set_config
     std::uint32_t begin{};  // byte range in the query text, without the semicolon
     std::uint32_t end{};

@@ -270,8 +270,9 @@ function_class classify_function(std::string_view name) {
     if (std::binary_search(pure_functions.begin(), pure_functions.end(), name))
         return function_class::pure;
     if (name == "nextval" || name == "setval") return function_class::sequence;
-    if (name == "currval" || name == "lastval" || name == "setseed" || name == "dblink_connect" ||
-        name == "dblink_connect_u" || name == "dblink_open" || name == "dblink_disconnect")
+    if (name == "currval" || name == "lastval") return function_class::sequence_read;
+    if (name == "setseed" || name == "dblink_connect" || name == "dblink_connect_u" ||
+        name == "dblink_open" || name == "dblink_disconnect")
         return function_class::session_state;
     if (name == "set_config") return function_class::set_config;
     if (name.find("advisory") != std::string_view::npos && name.substr(0, 3) == "pg_") {

@@ -11,6 +11,7 @@ enum class function_class : unsigned char {
     session_lock,      // pg_advisory_lock and its kin, held until the session ends
     transaction_lock,  // pg_advisory_xact_lock and its kin
     set_config,
+    sequence_read,  // currval, lastval: what only this session knows
     session_state,  // keeps, or reads, what only this session has
     unknown,
 };

@@ -206,8 +206,16 @@ statement read_statement(const PgQuery__Node& node) {
     out.changes_session = all.sets_config || node.node_case == PG_QUERY__NODE__NODE_LOAD_STMT;
     out.temporary = all.temporary;
     out.keeps_session = all.session_state;
-    if (node.node_case == PG_QUERY__NODE__NODE_DO_STMT)
+    out.reads_sequence = all.sequence_read;
+    out.uses_sequence = all.sequence_used || node.node_case == PG_QUERY__NODE__NODE_INSERT_STMT;
+    out.calls_unknown = all.unknown_call || node.node_case == PG_QUERY__NODE__NODE_CALL_STMT;
+    // What a rule of this view does is set_config.
+    if (all.only_written == "pg_settings" || all.only_written == "pg_catalog.pg_settings")
+        out.changes_session = true;
+    if (node.node_case == PG_QUERY__NODE__NODE_DO_STMT) {
+        out.calls_unknown = true;
         out.changes_session = does_more(*node.do_stmt);
+    }
     if (node.node_case == PG_QUERY__NODE__NODE_DISCARD_STMT) {
         read_discard(*node.discard_stmt, out);
     } else if (!read_query(node, all, out) && !read_simple(node, out)) {

@@ -112,7 +112,7 @@ class Ways:
         folder.mkdir()
         shutil.copystat(self.folder, folder)
         shutil.chown(folder, self.folder.owner(), self.folder.group())
-        pool = "" if mode == "session" else f"    pool: {{mode: {mode}, max: {LINKS}}}\n"
+        pool = f"    pool: {{mode: {mode}, max: {LINKS}}}\n"
         hotlane = Hotlane(folder, (
             "limits: {client_connections: 5000, clients_before_login: 4000}\n"
             f"postgres:\n  main: {{address: 127.0.0.1:{self.pg.port}, admin: {{user: postgres}}, "

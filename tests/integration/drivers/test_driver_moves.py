@@ -24,7 +24,7 @@ BY_KEY = "SELECT v FROM t WHERE id = "
 
 @pytest.fixture(scope="module", params=pool_modes())
 def bench(request):
-    pool = "" if request.param == "session" else f"    pool: {{mode: {request.param}, max: 8}}\n"
+    pool = f"    pool: {{mode: {request.param}, max: 8}}\n"
     with Bench(["shop", "pins"], commit_latency="1ms", scan_cost="50ns", policies=POLICIES, extra_tool=pool) as b:
         b.hotlane.start()
         for tool in ("shop", "pins"):

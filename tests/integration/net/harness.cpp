@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
     settings.match.database = "postgres";
     model.listen.push_back({.at = {"127.0.0.1", 0}, .unix_path = {}});
     config::pool_settings pool;
+    pool.share = config::pool_settings::mode::session;
     int retry = 0;
     for (int i = 3; i + 1 < argc; i += 2) {
         const std::string name = argv[i];

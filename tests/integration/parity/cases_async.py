@@ -10,9 +10,10 @@ END = ("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
        "WHERE query LIKE '%{}%' AND pid <> pg_backend_pid()")
 
 
-def junk(name: str, *messages):
-    """hotlane, which must know the names in every message, ends the session: one FATAL, at once, wherever it is."""
-    return case(f"junk: {name}", send(*messages), closed(), ends="08P01")
+def junk(name: str, *messages, owed: int = 0):
+    """hotlane, which must know the names in every message, ends the session: one FATAL, wherever it is, behind the
+    answers that are owed."""
+    return case(f"junk: {name}", send(*messages), closed(), ends="08P01", owed=owed)
 
 
 CASES = [
@@ -136,8 +137,15 @@ CASES = [
     junk("a length of two gibibytes", b"Q\x7f\xff\xff\xff" + b"SELECT 1"),
     junk("a long sync", message(b"S", b"x" * 20_000)),
     junk("http", b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"),
-    junk("a query, then a tag that is none", query("SELECT 1"), b"!" + b"\0\0\0\4"),
-    junk("a tag that is none, in a block", query("BEGIN"), b"!" + b"\0\0\0\4"),
+    junk("a query, then a tag that is none", query("SELECT 1"), b"!" + b"\0\0\0\4", owed=1),
+    junk("a tag that is none, in a block", query("BEGIN"), b"!" + b"\0\0\0\4", owed=1),
+    junk("slow queries, then http", query("SELECT pg_sleep(0.1)"), query("SELECT 1"),
+         b"GET / HTTP/1.1\r\n\r\n", owed=2),
+    junk("a batch, then a describe that is cut", parse("SELECT pg_sleep(0.1)"), bind(), execute(), sync(),
+         message(b"D", b"S"), owed=1),
+    junk("a batch without sync, then a length below four", parse("SELECT pg_sleep(0.1)"), bind(), execute(),
+         b"Q\0\0\0\3"),
+    junk("a copy, then a length of zero", query("COPY scratch FROM STDIN"), message(b"d", b"1\tx\n"), b"Q\0\0\0\0"),
     junk("a query without its zero", message(b"Q", b"SELECT 1")),
     junk("an empty query message", message(b"Q")),
     junk("a parse that is cut", message(b"P", b"name\0SELECT 1")),

@@ -1,5 +1,5 @@
 """What a session sets: by SET, SET LOCAL, RESET, set_config and their kin, undone as PostgreSQL undoes it."""
-from hotlane_test.parity import ask, case, ready, send
+from hotlane_test.parity import ask, case, client, ready, send
 from hotlane_test.pgwire import bind, execute, parse, query, sync
 
 SEEN = ("SELECT current_setting('work_mem'), current_setting('TimeZone'), current_setting('DateStyle'), "
@@ -138,7 +138,23 @@ CASES = [
     case("state: an application name is seen by others", ask("SET application_name = 'seen by others'"),
          ask("SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'seen by others'")),
     case("state: currval and lastval", ask("SELECT nextval('seq') > 0"), ask("SELECT currval('seq') = lastval()"),
-         ask("DISCARD SEQUENCES"), ask("SELECT lastval()")),
+         ask("DISCARD SEQUENCES"), ask("SELECT lastval()"),
+         alone="behind its transaction the first of a tool is refused if another used the link (README)"),
+    case("state: currval in the transaction of its nextval", ask("BEGIN"), ask("SELECT nextval('seq') > 0"),
+         ask("SELECT currval('seq') = lastval()"), ask("COMMIT")),
+    case("state: a function sets what no catalog lists", ask("SELECT own('me')"),
+         ask("SELECT current_setting('my.own')"),
+         client("b"), ask("SELECT current_setting('my.own', true) = 'me'"), client("a"), ask("SELECT 1"),
+         ask("SELECT current_setting('my.own')")),
+    case("state: a function locks, listens, makes a temporary table", ask("SELECT leaves('temporary')"), client("b"),
+         ask("SELECT count(*) FROM left_behind"), client("a"), ask("SELECT count(*) FROM left_behind"),
+         ask("SELECT leaves('lock')"), client("b"), ask("SELECT pg_try_advisory_lock(4713)"), client("a"),
+         ask("SELECT pg_advisory_unlock(4713)"), ask("SELECT leaves('listen')"), ask("NOTIFY heard, 'x'")),
+    case("state: a trigger sets", ask("INSERT INTO setting_rows VALUES ('Asia/Kathmandu')"), ask("SHOW TimeZone"),
+         client("b"), ask("SHOW TimeZone"), client("a"), ask("SHOW TimeZone")),
+    case("state: do blocks are read one by one", ask("DO $$ BEGIN PERFORM 1; END $$"),
+         ask("DO $$ BEGIN PERFORM set_config('work_mem', '2MB', false); END $$"), client("b"), ask("SHOW work_mem"),
+         client("a"), ask("SHOW work_mem")),
     case("state: set role and authorization", ask("SET ROLE other_role"), ask("SELECT current_user"),
          ask("SET ROLE NONE"),
          ask("BEGIN"), ask("SET LOCAL ROLE other_role"), ask("SELECT current_user"), ask("COMMIT"),

@@ -16,6 +16,17 @@ CREATE FUNCTION setting(size text) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN PERFORM set_config('work_mem', size, false); RETURN current_setting('work_mem'); END $$;
 CREATE FUNCTION zone(name text) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN EXECUTE format('SET TimeZone = %L', name); RETURN current_setting('TimeZone'); END $$;
+CREATE FUNCTION own(value text) RETURNS text LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM set_config('my.own', value, false); RETURN value; END $$;
+CREATE FUNCTION leaves(what text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    CASE what WHEN 'temporary' THEN CREATE TEMP TABLE left_behind (n int);
+              WHEN 'lock' THEN PERFORM pg_advisory_lock(4713);
+              WHEN 'listen' THEN LISTEN heard;
+    END CASE; END $$;
+CREATE FUNCTION sets_zone() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM set_config('TimeZone', NEW.zone, false); RETURN NEW; END $$;
+CREATE TABLE setting_rows (zone text);
+CREATE TRIGGER sets BEFORE INSERT ON setting_rows FOR EACH ROW EXECUTE FUNCTION sets_zone();
 CREATE PROCEDURE commits(n int) LANGUAGE plpgsql AS
     $$ BEGIN FOR i IN 1..n LOOP INSERT INTO scratch VALUES (i, 'committed'); COMMIT; END LOOP; END $$;
 

@@ -51,6 +51,9 @@ std::string some_messages(dice& random, int number) {
             return f::query(some_query(random, number));
         case 3:
         case 4:
+            if (roll(random, 9) == 0)
+                return f::parse(roll(random, 2) == 0 ? name : "",
+                                "DEALLOCATE s" + std::to_string(roll(random, 3)));
             return f::parse(name, some_sql(random, number));
         case 5:
             return f::parse("", some_sql(random, number)) + f::bind(portal, "");

@@ -9,7 +9,7 @@ from .process import program, wait_until
 
 
 def pool_modes() -> list[str]:
-    return os.environ.get("HOTLANE_POOL_MODES", "session").split()
+    return os.environ.get("HOTLANE_POOL_MODES", "session transaction").split()
 
 
 class Harness:

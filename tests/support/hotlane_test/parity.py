@@ -18,6 +18,7 @@ class Case:
     steps: tuple
     own: str = ""              # reason why an error is hotlane's own
     ends: str = ""             # SQLSTATE of the one FATAL with which hotlane itself ends it; compared with nothing
+    owed: int = 0              # of `ends`: how many requests before it are answered first
     more: str = ""             # reason why hotlane may say more than PostgreSQL does
     unordered: str = ""        # reason why the order of messages is not compared
     deaf: str = ""             # reason why only what is left behind is compared

@@ -119,7 +119,19 @@ class model_home {
     }
 
     void fail(const failure& what) {
-        out += b::error(what.sqlstate, what.message);
+        wire::error_fields fields{.severity = "ERROR",
+                                  .severity_raw = "ERROR",
+                                  .sqlstate = what.sqlstate,
+                                  .message = what.message,
+                                  .detail = {},
+                                  .hint = {},
+                                  .others = {}};
+        // Where PostgreSQL 15 says that it was.
+        if (what.sqlstate == "42P05")
+            fields.others = {{'F', "prepare.c"}, {'L', "412"}, {'R', "StorePreparedStatement"}};
+        if (what.sqlstate == "26000")
+            fields.others = {{'F', "prepare.c"}, {'L', "451"}, {'R', "FetchPreparedStatement"}};
+        wire::append_error(out, fields);
         if (block_)
             failed_ = true;
         else
@@ -226,6 +238,8 @@ class model_home {
                 out += b::bytes('s');
             else
                 out += b::complete(sql[1] == 'E' ? "SELECT 1" : "SHOW");
+        } else if (sql.starts_with("SELECT pg_catalog.lower(name)")) {
+            out += b::row_description({25}) + b::complete("SELECT 0");  // nothing was left behind
         } else if (sql.starts_with("INSERT INTO t VALUES (")) {
             work_.push_back(std::atoi(sql.c_str() + 22));
             out += b::complete("INSERT 0 1");
@@ -264,7 +278,9 @@ class model_home {
             if (sql == "DISCARD ALL") settings_.clear();
             out += b::complete(sql);
         } else if (sql.starts_with("DEALLOCATE ")) {
-            if (statements_.erase(sql.substr(11)) == 0) return failure{"26000", "no statement"};
+            const auto name = sql.substr(11);
+            if (statements_.erase(name) == 0)
+                return failure{"26000", "prepared statement \"" + name + "\" does not exist"};
             out += b::complete("DEALLOCATE");
         } else {
             return failure{"42601", "syntax"};

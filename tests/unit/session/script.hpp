@@ -215,6 +215,9 @@ class scripted_environment : public unpooled_environment {
     retry_rule rule;
     std::vector<std::pair<retry_outcome, int>> retries;
 
+    bool sequences{false};
+    void sequences_matter() override { sequences = true; }
+    bool do_sequences_matter() override { return sequences; }
     bool gate_is_open() override { return gate_open; }
     link_memory* borrow(const link_identity&) override {
         return on_borrow ? on_borrow() : std::exchange(free, nullptr);
