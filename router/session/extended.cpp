@@ -321,6 +321,10 @@ void session::implementation::take_execute(const client_frame& frame) {
 
 void session::implementation::take_sync(const client_frame& frame) {
     skipping_ = false;
+    if (forecast_ == forecast::idle) {  // the implicit transaction ends, and its portals with it
+        portals_.clear();
+        unnamed_portal_.reset();
+    }
     unsynced_ = ran_ = false;
     statements_.next_batch();
     auto entry = entry_of(owes::sync);

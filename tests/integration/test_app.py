@@ -146,7 +146,7 @@ def test_route_there_and_back(bench):
     there = bench.hotlane.route("shop", "postgres")
     assert there.returncode == 0, there.stderr
     assert bench.hotlane.where("shop")["home"] == "postgres"
-    assert "hotlane route shop --to engine" in there.stderr
+    assert "hotlane move reverse" in there.stderr
     again = bench.hotlane.route("shop", "postgres")
     assert again.returncode == 6 and "already" in again.stderr
     back = bench.hotlane.route("shop", "engine")
