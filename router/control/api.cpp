@@ -123,6 +123,12 @@ std::optional<api_answer> not_here(controller& at) {
                         "this hotlane follows; " + s.value("name", "another") + " leads the fleet",
                         "ask it there: its admin socket is " + s.value("admin", ""));
     }
+    if (view["this"]["state"] == "settling")
+        return fail(
+            409,
+            "this hotlane leads the fleet only since a moment: it decides when one lease is "
+            "over and the homes were read",
+            "hotlane fleet");
     return fail(409, "nobody leads the fleet at the moment", "hotlane fleet");
 }
 

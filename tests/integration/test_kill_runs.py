@@ -16,7 +16,7 @@ from hotlane_test.fleet import Fleet
 from hotlane_test.ledger import Increments, Inserts, assert_exact, check, stop_all
 from hotlane_test.process import wait_until
 
-RUNS = int(os.environ.get("HOTLANE_KILL_RUNS", "20"))
+RUNS = int(os.environ.get("HOTLANE_KILL_RUNS", "12"))
 FIRST_SEED = int(os.environ.get("HOTLANE_KILL_SEED", "1"))
 SERVED_WITHIN_S = 60       # of the last restart; the figure of each run is printed
 VICTIMS = ("hotlane", "engine", "postgres", "store")
@@ -45,6 +45,7 @@ class Stage:
         self.takes = {home: self.undisturbed(home) for home in ("postgres", "engine")}
 
     def undisturbed(self, home):
+        self.fleet.leader()
         begun = time.monotonic()
         done = self.hotlane.route("shop", home)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -75,7 +76,9 @@ class Stage:
     def settled(self):
         """Served, nothing under way, and it leads: only then another move can be ordered."""
         where = self.hotlane.where("shop")
-        return where["served"] and not where["move"] and not self.hotlane.json("moves")["orders"] and where["home"]
+        leads = self.hotlane.json("fleet")["this"]["state"] == "leading"
+        return leads and where["served"] and not where["move"] and not self.hotlane.json("moves")["orders"] and \
+            where["home"]
 
     def close(self):
         for w in self.writers:
