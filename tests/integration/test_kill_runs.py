@@ -27,7 +27,15 @@ class Stage:
     """A sidecar with its store on a server of its own, and both homes."""
 
     def __init__(self):
+        self.writers: list = []
         self.fleet = Fleet(1)
+        try:
+            self.begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self):
         self.fleet.start()
         self.hotlane = self.fleet.sidecars[0]
         with self.connect() as c:
