@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "router/net/worker.hpp"
@@ -13,6 +14,7 @@ namespace hotlane::net {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::size_t idle_bytes_max = 4'096;  // of an idle link at one look; more comes later
 
 // The home has said or done something since the link was used last.
 bool has_news(home_link& link) {
@@ -198,9 +200,11 @@ void link_pools::link_event(const link_ptr& link, error_code error) {
     auto& idle = link->pool->idle;
     const auto at = std::find(idle.begin(), idle.end(), link);
     if (at == idle.end()) return;
-    const auto buffer = worker_.buffer();
-    const auto count = error ? 0 : link->socket.read_some(buffer, error);
-    const std::string_view bytes{static_cast<const char*>(buffer.data()), count};
+    // Not the worker's buffer: a link is looked at while a client's message, read into that one,
+    // is about to be sent over it.
+    std::array<char, idle_bytes_max> own;
+    const auto count = error ? 0 : link->socket.read_some(asio::buffer(own), error);
+    const std::string_view bytes{own.data(), count};
     if (error == asio::error::would_block || error == asio::error::interrupted ||
         (!error && session::take_idle_bytes(link->memory, bytes))) {
         link->watch();

@@ -182,11 +182,9 @@ def test_nobody_listens():
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate"])
-def test_restart_under_load(request, hl, pg, how):
+def test_restart_under_load(hl, pg, how):
     """Each client is told once for each loss, in one of the right codes, and goes on; the first answer comes
     within half a second of the server being up."""
-    if "transaction" in request.node.name:
-        request.node.add_marker(pytest.mark.xfail(reason="README, limits: over shared links", strict=False))
     stop, states, good = threading.Event(), set(), [0] * 8
     faults = []
 
