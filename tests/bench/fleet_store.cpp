@@ -155,9 +155,15 @@ int main(int argc, char** argv) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < clients; ++i)
         threads.emplace_back([&with, i] { follow(with, i); });
+    auto renew_at = began;
     while (with.joined < static_cast<std::size_t>(clients) &&
-           steady::now() - began < std::chrono::minutes(2))
+           steady::now() - began < std::chrono::minutes(2)) {
+        if (steady::now() >= renew_at) {  // a leader that is silent loses its session
+            static_cast<void>((*leads)->beat(who, nlohmann::json(), false));
+            renew_at = steady::now() + with.lease / 3;
+        }
         std::this_thread::sleep_for(milliseconds(10));
+    }
     const std::chrono::duration<double> rollout = steady::now() - began;
     const auto before = with.statements.load();
     std::printf("{\"event\": \"joined\", \"clients\": %zu, \"rollout_s\": %.2f}\n",
