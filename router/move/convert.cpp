@@ -1,11 +1,12 @@
 #include "router/move/convert.hpp"
 
-#include <strings.h>
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "router/move/words.hpp"
 
 namespace hotlane::move {
 namespace {
@@ -71,18 +72,6 @@ bool is_uuid(std::string_view t) {
 
 bool within(std::int64_t n, std::int64_t least, std::int64_t most) {
     return n >= least && n <= most;
-}
-
-std::string bare(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '('))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == ')'))
-        text.remove_suffix(1);
-    return std::string(text);
-}
-
-bool is_word(const std::string& text, const char* word) {
-    return ::strcasecmp(text.c_str(), word) == 0;
 }
 
 }  // namespace
@@ -212,20 +201,20 @@ std::string default_there(held_as as, const std::string& expression) {
     const std::string word = bare(expression);
     switch (as) {
         case held_as::boolean:
-            if (word == "1" || is_word(word, "TRUE")) return "true";
-            if (word == "0" || is_word(word, "FALSE")) return "false";
+            if (word == "1" || same_word(word, "TRUE")) return "true";
+            if (word == "0" || same_word(word, "FALSE")) return "false";
             return expression;
         case held_as::timestamp:
-            return is_word(word, "CURRENT_TIMESTAMP")
+            return same_word(word, "CURRENT_TIMESTAMP")
                        ? "date_trunc('second', timezone('UTC', now()))"
                        : expression;
         case held_as::timestamptz:
-            if (is_word(word, "CURRENT_TIMESTAMP")) return "date_trunc('second', now())";
-            return is_word(word, "NULL")
+            if (same_word(word, "CURRENT_TIMESTAMP")) return "date_trunc('second', now())";
+            return same_word(word, "NULL")
                        ? expression
                        : fmt::format("timezone('UTC', ({})::timestamp)", expression);
         case held_as::date:
-            return is_word(word, "CURRENT_DATE") ? "timezone('UTC', now())::date" : expression;
+            return same_word(word, "CURRENT_DATE") ? "timezone('UTC', now())::date" : expression;
         case held_as::plain:
         case held_as::smallint:
         case held_as::integer:

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <strings.h>
 #include <algorithm>
 #include <array>
 
 #include "router/move/schema.hpp"
+#include "router/move/words.hpp"
 
 namespace hotlane::move {
 namespace {
@@ -17,18 +17,6 @@ std::string join_quoted(const std::vector<std::string>& names) {
     for (const auto& n : names)
         out += (out.empty() ? "" : ", ") + ident(n);
     return out;
-}
-
-std::string bare(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '('))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == ')'))
-        text.remove_suffix(1);
-    return std::string(text);
-}
-
-bool same_word(const std::string& a, const char* b) {
-    return ::strcasecmp(a.c_str(), b) == 0;
 }
 
 }  // namespace

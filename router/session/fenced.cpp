@@ -32,9 +32,7 @@ void session::implementation::withhold_query(const client_frame& frame) {
     owed entry;
     entry.what = owes::query;
     entry.facts = facts_of(refused_query);
-    auto text = std::make_shared<std::string>();
-    texts::append(*text, texts::severity::error, texts::unconfirmed(tool_.name));
-    entry.instead = std::move(text);
+    entry.instead = said(texts::unconfirmed(tool_.name));
     unsynced_ = ran_ = false;
     statements_.closing("");
     if (lent_) lent_->statements.drop_unnamed();
@@ -45,9 +43,7 @@ void session::implementation::withhold_query(const client_frame& frame) {
 }
 
 void session::implementation::withhold_execute(owed entry) {
-    auto text = std::make_shared<std::string>();
-    texts::append(*text, texts::severity::error, texts::unconfirmed(tool_.name));
-    entry.instead = std::move(text);
+    entry.instead = said(texts::unconfirmed(tool_.name));
     drop_unfinished_retry();
     poison(std::move(entry), wire::tag_f::describe);
 }

@@ -32,10 +32,9 @@ bool can_be_sent_again(const sql::facts* facts, bool reads_too) {
 void session::implementation::consider_retry(const client_frame& frame, const sql::facts* facts) {
     again_missed_ = false;
     if (again_ && again_->active) return;
-    const bool unsure = !env_.is_confirmed();
-    if (in_block_ || forecast_ != forecast::idle || pipelined_ > 1 || ran_ ||
-        !can_be_sent_again(facts, unsure))
-        return;
+    if (in_block_ || forecast_ != forecast::idle || pipelined_ > 1 || ran_) return;
+    const bool unsure = !env_.is_confirmed();  // in a fleet it reads a clock: only where it counts
+    if (!can_be_sent_again(facts, unsure)) return;
     for (std::size_t i = 0; i < owed_.size(); ++i) {
         const auto& entry = owed_.at(i);
         const bool prepares = entry.what == owes::parse || entry.what == owes::close ||

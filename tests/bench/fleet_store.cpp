@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -54,10 +55,41 @@ class changes {
 struct shared {
     std::string dsn;
     milliseconds lease{};
-    std::atomic<bool> stop{false};
-    std::atomic<std::size_t> joined{0}, failures{0};
+    std::atomic<std::size_t> failures{0};
     std::atomic<std::uint64_t> statements{0};
     changes all;
+
+    [[nodiscard]] bool stopped() {
+        const std::lock_guard lock(mutex_);
+        return stop_;
+    }
+    // Until the end, or for so long.
+    void wait_for_end(milliseconds longest) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, longest, [this] { return stop_; });
+    }
+    // Until so many have joined, or for so long. How many have.
+    std::size_t wait_for_joined(std::size_t wanted, milliseconds longest) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, longest, [&] { return joined_ >= wanted; });
+        return joined_;
+    }
+    void one_joined() {
+        const std::lock_guard lock(mutex_);
+        ++joined_;
+        changed_.notify_all();
+    }
+    void end() {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+        changed_.notify_all();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stop_{false};
+    std::size_t joined_{0};
 };
 
 placement::postgres_target target(const shared& with, const std::string& name) {
@@ -80,16 +112,16 @@ void follow(shared& with, int number) {
     who.name = who.id;
     who.lease = with.lease;
     std::mt19937 dice(static_cast<unsigned>(number));
-    std::this_thread::sleep_for(milliseconds(dice() % 2'000));  // as a roll-out's pods come
-    while (!with.stop && !store.reach())
-        std::this_thread::sleep_for(milliseconds(250 + dice() % 250));
+    with.wait_for_end(milliseconds(dice() % 2'000));  // as a roll-out's pods come
+    while (!with.stopped() && !store.reach())
+        with.wait_for_end(milliseconds(250 + dice() % 250));
     with.statements += 2;
     if (!store.join(who)) ++with.failures;
     std::uint64_t version = 0;
     bool due = true;
     auto beat_at = steady::now();
     bool counted = false;
-    while (!with.stop) {
+    while (!with.stopped()) {
         if (steady::now() >= beat_at) {
             ++with.statements;
             const auto got = store.beat(who, nlohmann::json(), false);
@@ -110,7 +142,7 @@ void follow(shared& with, int number) {
                 ++with.failures;
             }
         }
-        if (!std::exchange(counted, true)) ++with.joined;
+        if (!std::exchange(counted, true)) with.one_joined();
         const auto left = std::chrono::ceil<milliseconds>(beat_at - steady::now());
         due = store.wait(std::clamp(left, milliseconds(1), milliseconds(1'000))) || due;
     }
@@ -155,19 +187,17 @@ int main(int argc, char** argv) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < clients; ++i)
         threads.emplace_back([&with, i] { follow(with, i); });
-    auto renew_at = began;
-    while (with.joined < static_cast<std::size_t>(clients) &&
+    std::size_t joined = 0;
+    while (joined < static_cast<std::size_t>(clients) &&
            steady::now() - began < std::chrono::minutes(2)) {
-        if (steady::now() >= renew_at) {  // a leader that is silent loses its session
-            static_cast<void>((*leads)->beat(who, nlohmann::json(), false));
-            renew_at = steady::now() + with.lease / 3;
-        }
-        std::this_thread::sleep_for(milliseconds(10));
+        // A leader that is silent loses its session.
+        static_cast<void>((*leads)->beat(who, nlohmann::json(), false));
+        joined = with.wait_for_joined(static_cast<std::size_t>(clients), with.lease / 3);
     }
     const std::chrono::duration<double> rollout = steady::now() - began;
     const auto before = with.statements.load();
     std::printf("{\"event\": \"joined\", \"clients\": %zu, \"rollout_s\": %.2f}\n",
-                with.joined.load(),
+                joined,
                 rollout.count());
     std::fflush(stdout);
 
@@ -185,11 +215,11 @@ int main(int argc, char** argv) {
             static_cast<void>((*leads)->beat(who, nlohmann::json(), false));
             beat_at = steady::now() + with.lease / 3;
         }
-        std::this_thread::sleep_for(milliseconds(200));
+        with.wait_for_end(milliseconds(200));
     }
     const std::chrono::duration<double> ran = steady::now() - measured;
     const auto statements = with.statements.load() - before;
-    with.stop = true;
+    with.end();
     threads.clear();
     const auto took = with.all.sorted();
     std::puts(fmt::format("{{\"event\": \"done\", \"changes\": {}, \"seen\": {}, \"p50_ms\": "

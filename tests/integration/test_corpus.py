@@ -1,9 +1,8 @@
 """A corpus of schemas and values, moved there and back: equal afterwards, or refused before anything was held."""
-import psycopg
 import pytest
 
 from corpus import BACK, OUT
-from hotlane_test.mover import Mover
+from hotlane_test.mover import Mover, accepts
 from hotlane_test.servers import Bench
 
 
@@ -62,14 +61,6 @@ def check_refused(done, one, home):
     for word in words:
         assert word.lower() in text.lower(), text
     assert all(r["mend"] for r in told), told
-
-
-def accepts(run, sql):
-    try:
-        run(sql)
-        return True
-    except psycopg.Error:
-        return False
 
 
 @pytest.mark.parametrize("one", OUT, ids=[c["name"] for c in OUT])

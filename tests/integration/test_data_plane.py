@@ -12,19 +12,13 @@ import pytest
 
 from hotlane_test.gate import Gate
 from hotlane_test.process import wait_until
-from hotlane_test.servers import Bench
-
-POLICIES = """policies:
-  default:
-    mode: observe
-    rails: {hold_max: 5s}
-"""
+from hotlane_test.servers import OBSERVE, Bench
 
 
 @pytest.fixture(scope="module")
 def bench():
     """Tool `pg` lives on PostgreSQL, tool `eng` on the engine behind a gate."""
-    with Bench(["pg", "eng", "mover"], commit_latency="1ms", scan_cost="50ns", policies=POLICIES, gate=Gate) as b:
+    with Bench(["pg", "eng", "mover"], commit_latency="1ms", scan_cost="50ns", policies=OBSERVE, gate=Gate) as b:
         b.hotlane.start()
         for tool in ("pg", "eng", "mover"):
             with b.hotlane.connect(tool) as c:

@@ -4,7 +4,7 @@ import json
 import psycopg
 import pytest
 
-from hotlane_test.mover import Mover
+from hotlane_test.mover import Mover, accepts
 from hotlane_test.servers import Bench
 
 POINTS_MAX = 400
@@ -15,14 +15,6 @@ def servers():
     with Bench(["shop"], commit_latency="1ms", scan_cost="50ns") as b:
         b.number = 0
         yield b
-
-
-def accepts(run, sql):
-    try:
-        run(sql)
-        return True
-    except psycopg.Error:
-        return False
 
 
 SCHEMAS = {

@@ -10,18 +10,12 @@ import psycopg
 import pytest
 
 from hotlane_test.process import as_unprivileged, program, wait_until
-from hotlane_test.servers import Bench
-
-POLICIES = """policies:
-  default:
-    mode: observe
-    rails: {hold_max: 5s}
-"""
+from hotlane_test.servers import OBSERVE, Bench
 
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(["shop"], commit_latency="1ms", scan_cost="50ns", policies=POLICIES) as b:
+    with Bench(["shop"], commit_latency="1ms", scan_cost="50ns", policies=OBSERVE) as b:
         b.hotlane.start()
         with b.hotlane.connect("shop") as c:
             c.execute("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, v TEXT, n REAL)")

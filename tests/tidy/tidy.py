@@ -52,7 +52,7 @@ world = re.compile(r"(?:system|steady|high_resolution)_clock::now|random_device|
 sleeping = re.compile(r"\bsleep_(?:for|until)\b|\bu?sleep\(|\bnanosleep\(|\btime\.sleep\(")
 # A service time is slept in the engine; the helpers of the integration tests poll with a deadline, and
 # so do three places that wait for another process or for sockets to end, on threads of their own.
-may_sleep = ("tests/devengine/", "tests/bench/", "tests/support/", "router/app/act.cpp", "router/move/execute.cpp",
+may_sleep = ("tests/devengine/", "tests/support/", "router/app/act.cpp", "router/move/execute.cpp",
              "router/net/server.cpp")
 unfinished = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b|//\s*st" r"ub\b|"
                         r"[Nn]ot (?:yet )?impl" r"emented")

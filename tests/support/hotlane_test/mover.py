@@ -8,6 +8,15 @@ import psycopg
 from .process import as_unprivileged, program
 
 
+def accepts(run, sql):
+    """Whether `run` executes it without an error."""
+    try:
+        run(sql)
+        return True
+    except psycopg.Error:
+        return False
+
+
 class Mover:
     """A fresh tool database at both homes, and the harness that moves it."""
 

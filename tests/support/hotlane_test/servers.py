@@ -13,6 +13,13 @@ from .process import Process, as_unprivileged, clear_folder, free_port, make_fol
 PG_BIN = Path(os.environ.get("PG_BIN", "/usr/lib/postgresql/15/bin"))
 
 
+OBSERVE = """policies:
+  default:
+    mode: observe
+    rails: {hold_max: 5s}
+"""
+
+
 class Postgres:
     """A private cluster in a folder of its own. Superuser `postgres`; trust unless scram=True."""
 

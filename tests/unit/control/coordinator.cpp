@@ -17,6 +17,12 @@ struct fleet_bench {
           shared(std::move(*placement::open_sqlite_store(b.where.file("shared.db")))),
           all(b.in, *shared, settings()) {
         b.place_all();
+        b.in.act.see = [this](placement::tool_entry& tool, move::surroundings& around) {
+            ++looks;
+            if (around.doubted) doubted = true;
+            const auto route = tool.current();
+            return move::sight{tells.load(), route->at.kind, route->epoch, true, {}};
+        };
         all.start({[this] { ++elected; },
                    [this] { return looked.load(); },
                    [this] { ++leading; },
@@ -42,6 +48,9 @@ struct fleet_bench {
     std::atomic<int> elected{0}, leading{0};
     std::atomic<bool> looked{false};
     std::atomic<bool> moving{true};
+    std::atomic<int> looks{0};  // at the homes, on doubt
+    std::atomic<bool> tells{true},
+        doubted{false};  // they say where it lives; they were asked in doubt
     coordinator all;
 };
 
@@ -65,6 +74,42 @@ TEST_CASE("who leads looks at every home before it decides") {
     CHECK(f.leading == 1);
     CHECK(f.all.view()["sidecars"].size() == 1);
     CHECK(f.all.view()["sidecars"][0]["leads"] == true);
+}
+
+TEST_CASE("who leads decides only when every lease from before is over") {
+    fleet_bench f;
+    f.looked = true;
+    REQUIRE(eventually([&] { return f.elected == 1; }));
+    const auto elected = std::chrono::steady_clock::now();
+    CHECK_FALSE(f.all.decides());
+    REQUIRE(eventually([&] { return f.all.decides(); }));
+    // Seen by polling, so a little of the lease may have passed before.
+    CHECK(std::chrono::steady_clock::now() - elected > 1'200ms);
+}
+
+TEST_CASE("an answer as from a fence closes the gate until a look that began behind it") {
+    fleet_bench f;
+    f.lead();
+    auto& entry = *f.b.tools.find("a");
+    REQUIRE_FALSE(f.gate().held());
+    f.tells = false;
+    f.looks = 0;
+    entry.counted.sessions = 1;
+    REQUIRE(f.b.tools.word.left(entry));
+    CHECK(f.gate().held());
+    REQUIRE(
+        eventually([&] { return f.looks > 1; }));  // it is asked again while the homes do not say
+    CHECK(f.gate().held());
+    CHECK(f.doubted);
+    f.tells = true;
+    REQUIRE(eventually([&] { return !f.gate().held(); }));
+}
+
+TEST_CASE("the store vouches for a lease and no longer") {
+    fleet_bench f;
+    REQUIRE(eventually([&] { return f.b.tools.word.holds(); }));
+    f.all.stop();
+    REQUIRE(eventually([&] { return !f.b.tools.word.holds(); }));
 }
 
 TEST_CASE("a hold closes the gate, waits for what is inside, and a release opens it") {

@@ -149,6 +149,18 @@ TEST_CASE("who watches a lease never ends it before its owner") {
     });
 }
 
+TEST_CASE("a sidecar that goes by a longer lease is waited for as long as that") {
+    const moment start{};
+    lease_watch leases(9s);
+    leases.saw("longer", 1, start, 20s);
+    leases.saw("shorter", 1, start, 3s);
+    CHECK_FALSE(leases.lapsed("longer", start + 21s));
+    CHECK(leases.lapsed("longer", start + 23s));
+    CHECK_FALSE(
+        leases.lapsed("shorter", start + 9s));  // nobody is given up sooner than by one's own
+    CHECK(leases.lapsed("shorter", start + 10s));
+}
+
 TEST_CASE("a hold waits for everyone, and for who is gone only as long as a lease") {
     const moment start{};
     lease_watch leases(9s);
