@@ -26,9 +26,11 @@ enum class phase {
     preflight,
     stage,
     rehearse,
+    ahead,  // rows are copied while the tool works
     hold,
     fence,
-    copy,
+    settle,  // what changed since `ahead` is brought over
+    copy,    // of what was not copied ahead
     verify,
     commit,
     open,

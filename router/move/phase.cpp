@@ -11,12 +11,14 @@ struct phase_row {
     journal_point point;
 };
 // A phase is journalled before it starts: `fence` in the journal means that it may have begun.
-constexpr std::array<phase_row, 12> rows{{
+constexpr std::array<phase_row, 14> rows{{
     {phase::preflight, "preflight", journal_point::before_fence},
     {phase::stage, "stage", journal_point::before_fence},
     {phase::rehearse, "rehearse", journal_point::before_fence},
+    {phase::ahead, "ahead", journal_point::before_fence},
     {phase::hold, "hold", journal_point::before_fence},
     {phase::fence, "fence", journal_point::fenced},
+    {phase::settle, "settle", journal_point::fenced},
     {phase::copy, "copy", journal_point::fenced},
     {phase::verify, "verify", journal_point::fenced},
     {phase::commit, "commit", journal_point::committing},
