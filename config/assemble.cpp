@@ -304,6 +304,7 @@ void read_model(assembly& work, const node& root) {
     r.list("groups", m.groups, [&](group& g) { describe_group(r, g); });
     r.list("tools", m.tools, [&](tool& t) {
         t.pool = m.pool;
+        t.copy = m.copy;
         describe_tool(r, t);
     });
     r.finish({"include", "policies"});

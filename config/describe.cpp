@@ -137,6 +137,10 @@ void describe_isolation(archive& a, isolation_override& i) {
     a.text("reason", i.reason, text_rule::any);
 }
 
+void describe_copy(archive& a, copy_rule& c) {
+    a.choice("copy", c, {"auto", "ahead", "held"});
+}
+
 }  // namespace
 
 void describe_process(archive& a, model& m) {
@@ -166,6 +170,7 @@ void describe_process(archive& a, model& m) {
     });
     a.section("limits", [&] { describe_limits(a, m.limit); });
     a.section("pool", [&] { describe_pool(a, m.pool); });
+    describe_copy(a, m.copy);
     a.section("record", [&] {
         a.text("file", m.record.file, text_rule::near_path);
         a.size("size", m.record.bytes, 64 * 1024, 1024 * 1024 * mib);
@@ -238,6 +243,7 @@ void describe_tool(archive& a, tool& t) {
     a.optional_section(
         "isolation", t.isolation, [&](isolation_override& i) { describe_isolation(a, i); });
     a.choice("rehearse", t.rehearse, {"refuse", "report"});
+    describe_copy(a, t.copy);
     a.section("pool", [&] { describe_pool(a, t.pool); });
     a.duration("hold", t.hold_max, {tick, hours{1}});
     a.duration("keep", t.keep);

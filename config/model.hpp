@@ -98,6 +98,11 @@ struct isolation_override {
 // What a statement that the new home refuses in the rehearsal of a move does to the move.
 enum class rehearse_rule { refuse, report };
 
+// When the rows of a move go over. `ahead` copies while the tool works and brings over under the
+// hold what changed since; `held` copies under the hold; `automatic` chooses by the forecast of the
+// pause.
+enum class copy_rule { automatic, ahead, held };
+
 // How clients of a tool share links to its home.
 struct pool_settings {
     enum class mode { session, transaction } share{mode::session};
@@ -140,6 +145,7 @@ struct tool {
     bool no_hidden_constraints{false};  // operator declares: the catalog shows everything
     std::optional<isolation_override> isolation;
     rehearse_rule rehearse{rehearse_rule::refuse};
+    copy_rule copy{copy_rule::automatic};
     pool_settings pool;
     milliseconds hold_max{5'000};       // no client of this tool is ever held longer
     milliseconds keep{24 * 3'600'000};  // how long the fenced copy is kept after a move
@@ -200,6 +206,7 @@ struct model {
     limits limit;
     std::map<std::string, postgres_server> postgres;
     pool_settings pool;         // of tools that say nothing else
+    copy_rule copy{copy_rule::automatic};  // likewise
     std::vector<group> groups;  // in the order in which they apply
     std::vector<tool> tools;    // first match wins
     recording record;

@@ -179,19 +179,44 @@ void check_space(preflight& f) {
         "make room there and raise `space` of the server in the configuration");
 }
 
-void forecast(preflight& f, std::chrono::milliseconds copy_time) {
+copy_form copy_form_of(config::copy_rule asked,
+                       std::chrono::milliseconds held,
+                       std::chrono::milliseconds budget,
+                       bool may_ahead) noexcept {
+    using rule = config::copy_rule;
+    const bool fits = held <= budget;
+    const bool wants_ahead =
+        asked == rule::ahead || (asked == rule::automatic && (!fits || held > held_copy_short));
+    if (!wants_ahead) return fits ? copy_form::held : copy_form::refused;
+    if (may_ahead) return copy_form::ahead;
+    return fits && asked == rule::automatic ? copy_form::held_for_lack : copy_form::refused;
+}
+
+void choose_copy(preflight& f,
+                 std::chrono::milliseconds held,
+                 const std::optional<refusal>& not_ahead) {
+    const auto asked = f.with.tool.settings.copy;
+    const auto form = copy_form_of(asked, held, f.budget, !not_ahead);
+    f.found.ahead = form == copy_form::ahead;
+    f.found.detail["copy"] = f.found.ahead ? "ahead" : "held";
     f.found.detail["forecast"] = {{"rows", f.rows},
                                   {"scan_ms", f.scanned.count()},
-                                  {"hold_ms", copy_time.count()},
+                                  {"hold_ms", held.count()},
                                   {"budget_ms", f.budget.count()}};
-    if (copy_time <= f.budget) return;
-    f.refuse(
-        "hold_forecast",
-        fmt::format("copying {} rows would hold the clients for about {} ms; the budget is {} ms",
-                    f.rows,
-                    copy_time.count(),
-                    f.budget.count()),
-        "raise hold_max of the tool, or make its tables smaller");
+    if (form == copy_form::held_for_lack)
+        f.found.made.notes.push_back("the rows are copied under the hold: " + not_ahead->message);
+    if (form != copy_form::refused) return;
+    const bool by_rule = asked == config::copy_rule::held;
+    if (asked != config::copy_rule::ahead)
+        f.refuse("hold_forecast",
+                 fmt::format("copying {} rows would hold the clients for about {} ms; the budget "
+                             "is {} ms",
+                             f.rows,
+                             held.count(),
+                             f.budget.count()),
+                 fmt::format("raise hold_max of the tool, {}or make its tables smaller",
+                             by_rule ? "let it copy ahead (`copy: auto`), " : ""));
+    if (!by_rule) f.found.refusals.push_back(*not_ahead);
 }
 
 }  // namespace hotlane::move

@@ -43,7 +43,23 @@ void check_space(preflight& f);
 
 // Counts a bad value; false once there are enough to show.
 bool note_bad_value(preflight& f, refusal bad);
-// Refuses when the copy would be held longer than the budget.
-void forecast(preflight& f, std::chrono::milliseconds copy_time);
+// Above it `copy: auto` copies ahead.
+constexpr std::chrono::milliseconds held_copy_short{200};
+enum class copy_form : std::uint8_t {
+    held,
+    ahead,
+    held_for_lack,  // ahead would be better, and cannot be
+    refused         // neither
+};
+copy_form copy_form_of(config::copy_rule asked,
+                       std::chrono::milliseconds held,
+                       std::chrono::milliseconds budget,
+                       bool may_ahead) noexcept;
+// Decides when the rows go over, by the tool's `copy`: `held` is the forecast of the pause of a
+// copy under the hold, `not_ahead` what stands against copying before it. Refuses where neither can
+// be.
+void choose_copy(preflight& f,
+                 std::chrono::milliseconds held,
+                 const std::optional<refusal>& not_ahead);
 
 }  // namespace hotlane::move

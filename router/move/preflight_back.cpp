@@ -104,6 +104,12 @@ void scan_values(preflight& f) {
     f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start);
 }
 
+std::optional<refusal> not_ahead() {
+    return refusal{"not_ahead",
+                   "this direction is copied under the hold",
+                   "leave `copy` of the tool at auto or held"};
+}
+
 }  // namespace
 
 findings look_back(context& with, const request& what, const std::string& id) {
@@ -114,9 +120,10 @@ findings look_back(context& with, const request& what, const std::string& id) {
     check_names_taken(f);
     if (!read_tables(f)) return std::move(f.found);
     scan_values(f);
-    forecast(f,
-             milliseconds(f.rows * 1'000 / insert_rows_per_second) + f.scanned * 2 + hold_at_least +
-                 hold_per_table * static_cast<int>(f.found.made.tables.size()));
+    choose_copy(f,
+                milliseconds(f.rows * 1'000 / insert_rows_per_second) + f.scanned * 2 +
+                    hold_at_least + hold_per_table * static_cast<int>(f.found.made.tables.size()),
+                not_ahead());
     return std::move(f.found);
 }
 

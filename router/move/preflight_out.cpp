@@ -208,6 +208,12 @@ void scan_values(preflight& f, bool definitions_are_good) {
     f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start - tried_for);
 }
 
+std::optional<refusal> not_ahead() {
+    return refusal{"not_ahead",
+                   "this direction is copied under the hold",
+                   "leave `copy` of the tool at auto or held"};
+}
+
 }  // namespace
 
 findings look_out(context& with, const request& what, const std::string& id) {
@@ -223,9 +229,10 @@ findings look_out(context& with, const request& what, const std::string& id) {
     }
     if (!f.found.made.tables.empty()) scan_values(f, readable && f.good());
     check_space(f);
-    forecast(f,
-             f.scanned * scans_under_hold + hold_at_least +
-                 hold_per_table * static_cast<int>(f.found.made.tables.size()));
+    choose_copy(f,
+                f.scanned * scans_under_hold + hold_at_least +
+                    hold_per_table * static_cast<int>(f.found.made.tables.size()),
+                not_ahead());
     return std::move(f.found);
 }
 
