@@ -205,10 +205,10 @@ struct model {
     logging log;
     limits limit;
     std::map<std::string, postgres_server> postgres;
-    pool_settings pool;         // of tools that say nothing else
+    pool_settings pool;                    // of tools that say nothing else
     copy_rule copy{copy_rule::automatic};  // likewise
-    std::vector<group> groups;  // in the order in which they apply
-    std::vector<tool> tools;    // first match wins
+    std::vector<group> groups;             // in the order in which they apply
+    std::vector<tool> tools;               // first match wins
     recording record;
     std::map<std::string, policy::settings> policies;
     milliseconds sample_timeout{2'000};

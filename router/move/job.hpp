@@ -44,7 +44,6 @@ struct findings {
     std::vector<refusal> refusals;
     nlohmann::json detail = nlohmann::json::object();
     std::size_t ddl_statements{};  // that were known
-    bool ahead{false};             // the rows go over before the hold (choose_copy)
     std::unique_ptr<home_link> engine, postgres;
 };
 

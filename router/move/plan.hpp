@@ -54,6 +54,7 @@ struct plan {
     std::vector<table> tables;
     std::vector<std::uint32_t> strays;  // for each table: how many strays were renamed aside
     std::string seed;                   // of the checksums, hex
+    bool ahead{false};                  // rows go over before the hold (preflight: choose_copy)
     std::string lsn;                    // the engine's, when it was fenced; empty: not yet
     std::vector<std::string> notes;     // what a person should know
 

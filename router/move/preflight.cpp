@@ -197,8 +197,8 @@ void choose_copy(preflight& f,
                  const std::optional<refusal>& not_ahead) {
     const auto asked = f.with.tool.settings.copy;
     const auto form = copy_form_of(asked, held, f.budget, !not_ahead);
-    f.found.ahead = form == copy_form::ahead;
-    f.found.detail["copy"] = f.found.ahead ? "ahead" : "held";
+    f.found.made.ahead = form == copy_form::ahead;
+    f.found.detail["copy"] = f.found.made.ahead ? "ahead" : "held";
     f.found.detail["forecast"] = {{"rows", f.rows},
                                   {"scan_ms", f.scanned.count()},
                                   {"hold_ms", held.count()},
