@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "router/placement/dsn_hosts.hpp"
 #include "router/placement/fleet_store.hpp"
 
 namespace hotlane::placement {
@@ -71,9 +72,43 @@ pg_rows read_rows(const PGresult* r) {
     return out;
 }
 
+// To one host of the target. An error: libpq's text.
+tl::expected<pg_connection, std::string> connect_to(const postgres_target& at,
+                                                    const dsn_host& host) {
+    const auto seconds = std::to_string(std::max<long long>(
+        2, std::chrono::ceil<std::chrono::seconds>(at.connect_timeout).count()));
+    // What stands before the DSN is a default that it may override; what stands behind holds.
+    std::vector<const char*> keys{"connect_timeout", "dbname"};
+    std::vector<const char*> values{seconds.c_str(), at.dsn.c_str()};
+    const auto set = [&](const char* key, const std::string& value) {
+        if (value.empty()) return;
+        keys.push_back(key);
+        values.push_back(value.c_str());
+    };
+    set("host", host.host);
+    set("hostaddr", host.hostaddr);
+    set("port", host.port);
+    set("password", at.password);
+    set("application_name", at.name);
+    const std::string read_write = "read-write", utf8 = "UTF8", patience_ms = "5000";
+    set("target_session_attrs", read_write);
+    set("client_encoding", utf8);
+    set("tcp_user_timeout", patience_ms);
+    keys.push_back(nullptr);
+    values.push_back(nullptr);
+    pg_connection made(PQconnectdbParams(keys.data(), values.data(), 1));
+    if (!made) return tl::unexpected(std::string("out of memory"));
+    if (PQstatus(made.get()) != CONNECTION_OK)
+        return tl::unexpected(one_line(PQerrorMessage(made.get())));
+    PQsetnonblocking(made.get(), 1);
+    PQsetNoticeProcessor(
+        made.get(), [](void*, const char*) {}, nullptr);
+    return made;
+}
+
 }  // namespace
 
-void pg_session::finish::operator()(pg_conn* c) const noexcept {
+void pg_hang_up::operator()(pg_conn* c) const noexcept {
     PQfinish(c);
 }
 
@@ -87,30 +122,15 @@ std::string check_dsn(const std::string& dsn) {
 }
 
 pg_answer<std::unique_ptr<pg_session>> pg_session::connect(const postgres_target& at) {
-    const auto seconds = std::to_string(std::max<long long>(
-        2, std::chrono::ceil<std::chrono::seconds>(at.connect_timeout).count()));
-    // What stands before the DSN is a default that it may override; what stands behind holds.
-    std::vector<const char*> keys{"connect_timeout", "dbname"};
-    std::vector<const char*> values{seconds.c_str(), at.dsn.c_str()};
-    const auto set = [&](const char* key, const char* value) {
-        keys.push_back(key);
-        values.push_back(value);
-    };
-    if (!at.password.empty()) set("password", at.password.c_str());
-    set("application_name", at.name.c_str());
-    set("target_session_attrs", "read-write");
-    set("client_encoding", "UTF8");
-    set("tcp_user_timeout", "5000");
-    keys.push_back(nullptr);
-    values.push_back(nullptr);
-    std::unique_ptr<pg_conn, finish> made(PQconnectdbParams(keys.data(), values.data(), 1));
-    if (!made) return tl::unexpected(pg_failure{true, "", "out of memory"});
-    if (PQstatus(made.get()) != CONNECTION_OK)
-        return tl::unexpected(pg_failure{true, "", one_line(PQerrorMessage(made.get()))});
-    PQsetnonblocking(made.get(), 1);
-    PQsetNoticeProcessor(
-        made.get(), [](void*, const char*) {}, nullptr);
-    return std::unique_ptr<pg_session>(new pg_session(made.release(), at.statement_timeout));
+    pg_failure all{true, "", ""};
+    for (const auto& host : hosts_of(at.dsn)) {
+        auto made = connect_to(at, host);
+        if (made)
+            return std::unique_ptr<pg_session>(
+                new pg_session(std::move(*made), at.statement_timeout));
+        all.what += (all.what.empty() ? "" : "; ") + made.error();
+    }
+    return tl::unexpected(std::move(all));
 }
 
 int pg_session::socket() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -29,6 +30,11 @@ using pg_rows = std::vector<std::vector<pg_cell>>;
 template <typename Value>
 using pg_answer = tl::expected<Value, pg_failure>;
 
+struct pg_hang_up {
+    void operator()(pg_conn* c) const noexcept;
+};
+using pg_connection = std::unique_ptr<pg_conn, pg_hang_up>;
+
 class pg_session {
   public:
     // Blocks for the connect time-out of each host at most.
@@ -41,18 +47,16 @@ class pg_session {
     [[nodiscard]] bool pending() const noexcept { return announced_; }  // announced() would be true
 
   private:
-    struct finish {
-        void operator()(pg_conn* c) const noexcept;
-    };
     using clock = std::chrono::steady_clock;
-    pg_session(pg_conn* c, std::chrono::milliseconds limit) : c_(c), limit_(limit) {}
+    pg_session(pg_connection c, std::chrono::milliseconds limit)
+        : c_(std::move(c)), limit_(limit) {}
 
     [[nodiscard]] pg_failure broken() const;
     pg_answer<void> flush(clock::time_point deadline);
     pg_answer<pg_result*> next(clock::time_point deadline);
     bool take_notices();
 
-    std::unique_ptr<pg_conn, finish> c_;
+    pg_connection c_;
     std::chrono::milliseconds limit_;
     bool announced_{false};
 };

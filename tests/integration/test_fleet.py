@@ -174,6 +174,24 @@ def test_the_store_may_die_and_forget_everything():
         assert_ledger(fleet, writers)
 
 
+def test_a_standby_of_the_store_takes_over_while_something_still_answers_for_the_dead_one():
+    """As a forwarded port or a proxy does: it takes the connection and closes it."""
+    with Fleet(2, standby=True, gates=True) as fleet:
+        fleet.start()
+        fleet.leader()
+        writers = write_through_all(fleet)
+        try:
+            progress(writers)
+            fleet.store.kill()
+            fleet.standby.promote()
+            fleet.leader(30)
+            fleet.move("postgres")
+            progress(writers)
+        finally:
+            stop_all(writers)
+        assert_ledger(fleet, writers)
+
+
 ACCIDENTS = ("nothing", "kill leader", "stop leader", "stop follower", "kill store", "cut leader from store",
              "cut follower from store", "leader hears no store", "store hears no follower", "cut leader from home",
              "cut leader from engine")
