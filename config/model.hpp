@@ -105,7 +105,7 @@ enum class copy_rule { automatic, ahead, held };
 
 // How clients of a tool share links to its home.
 struct pool_settings {
-    enum class mode { session, transaction } share{mode::session};
+    enum class mode { session, transaction } share{mode::transaction};
     int max{20};  // links of a tool, all threads together
     int min{0};   // of one user, database and startup settings, kept open while clients are there
     milliseconds idle{600'000};

@@ -31,6 +31,7 @@ class Secrets:
             self.hotlane = Hotlane(self.folder, f"""
 postgres:
   main: {{address: 127.0.0.1:{self.pg.port}, admin: {{user: postgres, password: {{file: {self.folder}/admin.pw}}}}}}
+pool: {{mode: session}}   # so that each client logs in
 policies: {{default: {{rails: {{hold_max: 5s}}}}}}
 tools:
   - name: shop
