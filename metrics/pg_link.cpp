@@ -2,11 +2,10 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
-#include <array>
-#include <cerrno>
 #include <string_view>
 
 #include "metrics/resolve.hpp"
+#include "router/pq/open.hpp"
 
 namespace hotlane::metrics {
 
@@ -34,14 +33,7 @@ pg_link::pg_link(source_target target, encryption tls) : target_{std::move(targe
 pg_link::~pg_link() = default;
 
 std::string pg_link::said() const {
-    std::string text = conn_ ? PQerrorMessage(conn_.get()) : "no memory";
-    constexpr std::size_t text_max = 500;
-    if (text.size() > text_max) text.resize(text_max);
-    while (!text.empty() && text.back() == '\n')
-        text.pop_back();
-    for (auto& c : text)
-        c = c == '\n' ? ' ' : c;
-    return text;
+    return pq::said(conn_.get());
 }
 
 // Whatever failed, the connection may be in the middle of something: it is given up.
@@ -51,59 +43,42 @@ tl::unexpected<source_error> pg_link::fail(source_error::kind k, const std::stri
 }
 
 sourced<void> pg_link::wait(short events, deadline until, const char* doing) {
-    for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            until - std::chrono::steady_clock::now());
-        if (left.count() <= 0) return fail(kind::timed_out, std::string{doing} + " took too long");
-        pollfd p{PQsocket(conn_.get()), events, 0};
-        constexpr int slice = 60'000;  // poll counts in int
-        const int ms = static_cast<int>(std::min<std::int64_t>(left.count() + 1, slice));
-        const int n = poll(&p, 1, ms);
-        if (n > 0) return {};
-        if (n < 0 && errno != EINTR) return fail(kind::unreachable, "poll failed");
-    }
+    if (pq::wait_for(PQsocket(conn_.get()), events, until)) return {};
+    return fail(kind::timed_out, std::string{doing} + " took too long");
 }
+
+namespace {
+
+kind why(pq::open_error::kind of) noexcept {
+    switch (of) {
+        case pq::open_error::kind::unreachable:
+            return kind::unreachable;
+        case pq::open_error::kind::timed_out:
+            return kind::timed_out;
+        case pq::open_error::kind::clear_text:
+            return kind::refused;
+    }
+    return kind::unreachable;
+}
+
+}  // namespace
 
 sourced<void> pg_link::connect(deadline until) {
     if (conn_) return {};
     const auto address = resolve(target_.host, until);
     if (!address) return tl::unexpected<source_error>{address.error()};
     const bool is_folder = !address->empty() && (*address)[0] == '/';
-    const auto port = std::to_string(target_.port);
-    const std::array keys{"host",
-                          "hostaddr",
-                          "port",
-                          "user",
-                          "dbname",
-                          "password",
-                          "sslmode",
-                          "gssencmode",
-                          "application_name",
-                          static_cast<const char*>(nullptr)};
-    const std::array values{target_.host.c_str(),
-                            is_folder ? nullptr : address->c_str(),
-                            port.c_str(),
-                            target_.user.c_str(),
-                            target_.database.c_str(),
-                            target_.password.empty() ? nullptr : target_.password.c_str(),
-                            tls_ == encryption::never ? "disable" : "prefer",
-                            "disable",
-                            "hotlane",
-                            static_cast<const char*>(nullptr)};
-    conn_.reset(PQconnectStartParams(keys.data(), values.data(), 0));
-    if (!conn_ || PQstatus(conn_.get()) == CONNECTION_BAD) return fail(kind::unreachable, said());
-    // The documented loop: wait as if it had just asked to write, then do what it asks.
-    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
-    while (state != PGRES_POLLING_OK) {
-        if (state == PGRES_POLLING_FAILED) return fail(kind::unreachable, said());
-        const short events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-        if (auto ok = wait(events, until, "connecting"); !ok) return ok;
-        state = PQconnectPoll(conn_.get());
-    }
-    if (PQsetnonblocking(conn_.get(), 1) != 0) return fail(kind::unreachable, said());
-    // Notices are the server's small talk; libpq would print them to our standard error.
-    PQsetNoticeProcessor(
-        conn_.get(), [](void*, const char*) {}, nullptr);
+    pq::settings with{{"host", target_.host},
+                      {"port", std::to_string(target_.port)},
+                      {"user", target_.user},
+                      {"dbname", target_.database},
+                      {"sslmode", tls_ == encryption::never ? "disable" : "prefer"},
+                      {"application_name", "hotlane"}};
+    if (!is_folder) with.emplace_back("hostaddr", *address);
+    if (!target_.password.empty()) with.emplace_back("password", target_.password);
+    auto opened = pq::open(with, pq::dbname::is_name, until);
+    if (!opened) return fail(why(opened.error().why), opened.error().what);
+    conn_.reset(opened->release());
     ++generation_;
     return {};
 }

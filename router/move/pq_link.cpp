@@ -2,23 +2,19 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <algorithm>
-#include <array>
 #include <cstdlib>
+
+#include "router/pq/open.hpp"
 
 namespace hotlane::move {
 namespace {
 
 using clock = std::chrono::steady_clock;
 
-struct finish {
-    void operator()(PGconn* c) const noexcept { PQfinish(c); }
-};
 struct clear {
     void operator()(PGresult* r) const noexcept { PQclear(r); }
 };
-using connection = std::unique_ptr<PGconn, finish>;
+using pq::connection;
 using result = std::unique_ptr<PGresult, clear>;
 
 std::string trimmed(const char* text) {
@@ -26,18 +22,6 @@ std::string trimmed(const char* text) {
     while (!out.empty() && (out.back() == '\n' || out.back() == ' '))
         out.pop_back();
     return out;
-}
-
-// Waits until the socket can do what `events` says. False: the deadline passed.
-bool wait_for(PGconn* c, short events, clock::time_point deadline) {
-    for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
-        if (left.count() <= 0) return false;
-        pollfd one{PQsocket(c), events, 0};
-        const int ready = ::poll(&one, 1, static_cast<int>(std::min<long>(left.count(), 60'000)));
-        if (ready > 0) return true;
-        if (ready < 0 && errno != EINTR) return false;
-    }
 }
 
 link_error lost(std::string message) {
@@ -245,7 +229,7 @@ class pq_link final : public home_link {
             const int left = PQflush(c_.get());
             if (left == 0) return {};
             if (left < 0) return die(trimmed(PQerrorMessage(c_.get())));
-            if (!wait_for(c_.get(), POLLIN | POLLOUT, deadline))
+            if (!pq::wait_for(PQsocket(c_.get()), POLLIN | POLLOUT, deadline))
                 return die("the home took too long");
             if (PQconsumeInput(c_.get()) == 0) return die(trimmed(PQerrorMessage(c_.get())));
         }
@@ -254,7 +238,8 @@ class pq_link final : public home_link {
     // nullopt: the statement is over.
     answer<std::optional<PGresult*>> next_result() {
         while (PQisBusy(c_.get()) == 1) {
-            if (!wait_for(c_.get(), POLLIN, deadline_)) return die("no reply in time");
+            if (!pq::wait_for(PQsocket(c_.get()), POLLIN, deadline_))
+                return die("no reply in time");
             if (PQconsumeInput(c_.get()) == 0) return die(trimmed(PQerrorMessage(c_.get())));
         }
         PGresult* r = PQgetResult(c_.get());
@@ -305,71 +290,26 @@ class pq_link final : public home_link {
 constexpr const char* no_timeouts =
     "-c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
 
-// libpq 15 gives its password to whoever asks for it in clear text, so the request is looked at
-// before libpq reads it. Over TLS it may go: that the configuration allows by using TLS.
-bool asks_in_clear_text(PGconn* c) {
-    constexpr int clear_text = 3;
-    if (PQstatus(c) != CONNECTION_AWAITING_RESPONSE || PQsslInUse(c) != 0) return false;
-    std::array<unsigned char, 9> head{};
-    const auto got = ::recv(PQsocket(c), head.data(), head.size(), MSG_PEEK | MSG_DONTWAIT);
-    return got == static_cast<ssize_t>(head.size()) && head[0] == 'R' && head[5] == 0 &&
-           head[6] == 0 && head[7] == 0 && head[8] == clear_text;
-}
-
-answer<void> finish_connecting(PGconn* c, clock::time_point deadline) {
-    auto want = PGRES_POLLING_WRITING;
-    while (want != PGRES_POLLING_OK) {
-        if (want == PGRES_POLLING_FAILED || PQstatus(c) == CONNECTION_BAD)
-            return tl::unexpected(link_error{"", trimmed(PQerrorMessage(c)), fate::refused});
-        if (!wait_for(c, want == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline))
-            return tl::unexpected(link_error{"", "connecting took too long", fate::refused});
-        if (want == PGRES_POLLING_READING && asks_in_clear_text(c))
-            return tl::unexpected(
-                link_error{"",
-                           "the server asks for the password in clear text over a connection "
-                           "without TLS; use scram-sha-256 in its pg_hba.conf",
-                           fate::refused});
-        want = PQconnectPoll(c);
-    }
-    return {};
-}
-
 }  // namespace
 
 answer<std::unique_ptr<home_link>> open_pq_link(const placement::home& at,
                                                 std::chrono::milliseconds limit,
                                                 stepper& steps) {
-    const std::string port = std::to_string(at.at.port);
     const bool engine = at.kind == policy::home_kind::engine;
-    std::vector<const char*> keys, values;
-    const auto set = [&](const char* key, const char* value) {
-        keys.push_back(key);
-        values.push_back(value);
-    };
-    set("host", at.at.host.c_str());
-    set("port", port.c_str());
-    set("dbname", at.database.c_str());
-    set("user", at.user.c_str());
-    if (!at.password.empty()) set("password", at.password.c_str());
-    set("application_name", "hotlane move");
-    set("client_encoding", "UTF8");
-    set("gssencmode", "disable");
-    set("sslmode", engine ? "disable" : "prefer");
-    set("keepalives_idle", "10");
-    // The engine knows no options; without the word libpq would take PGOPTIONS.
-    set("options", engine ? "" : no_timeouts);
-    keys.push_back(nullptr);
-    values.push_back(nullptr);
-
-    const auto deadline = clock::now() + limit;
-    connection c(PQconnectStartParams(keys.data(), values.data(), 0));
-    if (!c) return tl::unexpected(link_error{"", "out of memory", fate::refused});
-    if (auto connected = finish_connecting(c.get(), deadline); !connected)
-        return tl::unexpected(connected.error());
-    PQsetnonblocking(c.get(), 1);
-    PQsetNoticeProcessor(
-        c.get(), [](void*, const char*) {}, nullptr);
-    return std::make_unique<pq_link>(std::move(c), steps);
+    pq::settings with{{"host", at.at.host},
+                      {"port", std::to_string(at.at.port)},
+                      {"dbname", at.database},
+                      {"user", at.user},
+                      {"application_name", "hotlane move"},
+                      {"client_encoding", "UTF8"},
+                      {"sslmode", engine ? "disable" : "prefer"},
+                      {"keepalives_idle", "10"},
+                      // The engine knows no options; without the word libpq would take PGOPTIONS.
+                      {"options", engine ? "" : no_timeouts}};
+    if (!at.password.empty()) with.emplace_back("password", at.password);
+    auto opened = pq::open(with, pq::dbname::is_name, clock::now() + limit);
+    if (!opened) return tl::unexpected(link_error{"", opened.error().what, fate::refused});
+    return std::make_unique<pq_link>(std::move(*opened), steps);
 }
 
 }  // namespace hotlane::move

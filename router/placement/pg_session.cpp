@@ -4,10 +4,10 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "router/placement/dsn_hosts.hpp"
+#include "router/placement/dsn_addresses.hpp"
 #include "router/placement/fleet_store.hpp"
+#include "router/pq/open.hpp"
 
 namespace hotlane::placement {
 
@@ -30,19 +30,6 @@ struct clear {
     void operator()(PGresult* r) const noexcept { PQclear(r); }
 };
 using result = std::unique_ptr<PGresult, clear>;
-
-// False: the deadline passed.
-bool ready(int socket, short events, std::chrono::steady_clock::time_point deadline) {
-    for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
-        if (left.count() <= 0) return false;
-        pollfd one{socket, events, 0};
-        const int got = ::poll(&one, 1, static_cast<int>(std::min<long>(left.count(), 60'000)));
-        if (got > 0) return true;
-        if (got < 0 && errno != EINTR) return false;
-    }
-}
 
 pg_failure refused_by(const PGresult* r) {
     const char* state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
@@ -72,38 +59,26 @@ pg_rows read_rows(const PGresult* r) {
     return out;
 }
 
-// To one host of the target. An error: libpq's text.
+// To one address of the target. An error: libpq's text, or ours.
 tl::expected<pg_connection, std::string> connect_to(const postgres_target& at,
                                                     const dsn_host& host) {
-    const auto seconds = std::to_string(std::max<long long>(
-        2, std::chrono::ceil<std::chrono::seconds>(at.connect_timeout).count()));
-    // What stands before the DSN is a default that it may override; what stands behind holds.
-    std::vector<const char*> keys{"connect_timeout", "dbname"};
-    std::vector<const char*> values{seconds.c_str(), at.dsn.c_str()};
+    // What stands behind the DSN overrides it.
+    pq::settings with{{"dbname", at.dsn}};
     const auto set = [&](const char* key, const std::string& value) {
-        if (value.empty()) return;
-        keys.push_back(key);
-        values.push_back(value.c_str());
+        if (!value.empty()) with.emplace_back(key, value);
     };
     set("host", host.host);
     set("hostaddr", host.hostaddr);
     set("port", host.port);
     set("password", at.password);
     set("application_name", at.name);
-    const std::string read_write = "read-write", utf8 = "UTF8", patience_ms = "5000";
-    set("target_session_attrs", read_write);
-    set("client_encoding", utf8);
-    set("tcp_user_timeout", patience_ms);
-    keys.push_back(nullptr);
-    values.push_back(nullptr);
-    pg_connection made(PQconnectdbParams(keys.data(), values.data(), 1));
-    if (!made) return tl::unexpected(std::string("out of memory"));
-    if (PQstatus(made.get()) != CONNECTION_OK)
-        return tl::unexpected(one_line(PQerrorMessage(made.get())));
-    PQsetnonblocking(made.get(), 1);
-    PQsetNoticeProcessor(
-        made.get(), [](void*, const char*) {}, nullptr);
-    return made;
+    set("target_session_attrs", "read-write");
+    set("client_encoding", "UTF8");
+    set("tcp_user_timeout", "5000");
+    const auto patience = connect_timeout_of(at.dsn).value_or(at.connect_timeout);
+    auto made = pq::open(with, pq::dbname::may_be_dsn, std::chrono::steady_clock::now() + patience);
+    if (!made) return tl::unexpected(made.error().what);
+    return pg_connection(made->release());
 }
 
 }  // namespace
@@ -123,7 +98,7 @@ std::string check_dsn(const std::string& dsn) {
 
 pg_answer<std::unique_ptr<pg_session>> pg_session::connect(const postgres_target& at) {
     pg_failure all{true, "", ""};
-    for (const auto& host : hosts_of(at.dsn)) {
+    for (const auto& host : addresses_of(at.dsn)) {
         auto made = connect_to(at, host);
         if (made)
             return std::unique_ptr<pg_session>(
@@ -147,7 +122,7 @@ pg_answer<void> pg_session::flush(clock::time_point deadline) {
         const int left = PQflush(c_.get());
         if (left == 0) return {};
         if (left < 0) return tl::unexpected(broken());
-        if (!ready(socket(), POLLIN | POLLOUT, deadline))
+        if (!pq::wait_for(socket(), POLLIN | POLLOUT, deadline))
             return tl::unexpected(pg_failure{true, "", "no reply in time"});
         if (PQconsumeInput(c_.get()) == 0) return tl::unexpected(broken());
     }
@@ -155,7 +130,7 @@ pg_answer<void> pg_session::flush(clock::time_point deadline) {
 
 pg_answer<pg_result*> pg_session::next(clock::time_point deadline) {
     while (PQisBusy(c_.get()) == 1) {
-        if (!ready(socket(), POLLIN, deadline))
+        if (!pq::wait_for(socket(), POLLIN, deadline))
             return tl::unexpected(pg_failure{true, "", "no reply in time"});
         if (PQconsumeInput(c_.get()) == 0) return tl::unexpected(broken());
     }

@@ -12,20 +12,21 @@ import sys
 links = {
     "policy": "tl::expected fmt::fmt",
     "config": "hotlane_policy tl::expected fmt::fmt yaml-cpp OpenSSL::Crypto",
-    "metrics": "hotlane_policy tl::expected fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json "
+    "metrics": "hotlane_policy hotlane_pq tl::expected fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json "
                "prometheus-cpp::core PostgreSQL::PostgreSQL",
     "router/wire": "tl::expected",
+    "router/pq": "tl::expected fmt::fmt PostgreSQL::PostgreSQL",
     "router/sql": "tl::expected ${PG_QUERY_LIBRARY} ${PROTOBUF_C_LIBRARY} Threads::Threads",
     "router/session": "hotlane_wire hotlane_sql hotlane_policy tl::expected fmt::fmt "
                       "OpenSSL::Crypto",
-    "router/placement": "hotlane_policy hotlane_config tl::expected fmt::fmt "
+    "router/placement": "hotlane_policy hotlane_config hotlane_pq tl::expected fmt::fmt "
                         "nlohmann_json::nlohmann_json SQLite::SQLite3 PostgreSQL::PostgreSQL "
                         "Threads::Threads",
     "router/net": "hotlane_session hotlane_placement hotlane_config hotlane_metrics Boost::boost "
                   "OpenSSL::SSL Threads::Threads",
     "router/levers": "hotlane_sql hotlane_policy tl::expected fmt::fmt",
-    "router/move": "hotlane_placement hotlane_config hotlane_policy hotlane_sql tl::expected "
-                   "fmt::fmt nlohmann_json::nlohmann_json PostgreSQL::PostgreSQL OpenSSL::Crypto "
+    "router/move": "hotlane_placement hotlane_config hotlane_policy hotlane_sql hotlane_pq "
+                   "tl::expected fmt::fmt nlohmann_json::nlohmann_json PostgreSQL::PostgreSQL OpenSSL::Crypto "
                    "Threads::Threads",
     "router/admin": "tl::expected fmt::fmt nlohmann_json::nlohmann_json Boost::boost "
                     "Threads::Threads",

@@ -2,6 +2,7 @@
 
 #include "fake_server.hpp"
 #include "metrics/source.hpp"
+#include "tests/support/hostile_server.hpp"
 
 using namespace hotlane;
 using namespace hotlane::metrics;
@@ -191,4 +192,19 @@ TEST_CASE("no budget is no reading") {
     const auto got = s->read(clock_now, milliseconds{0});
     REQUIRE_FALSE(got);
     CHECK(got.error().what == source_error::kind::timed_out);
+}
+
+TEST_CASE("A server that asks for the password of the counters in clear text gets nothing of it") {
+    const auto how = GENERATE(ask::plainly, ask::byte_by_byte, ask::behind_scram);
+    hostile_server there{how};
+    auto at = target(there.port());
+    at.password = "geheim-4711";
+    const auto model = measure_postgres(at, milliseconds{3'000});
+    REQUIRE_FALSE(model.has_value());
+    CHECK(model.error().detail.find("clear text") != std::string::npos);
+    const auto sample = make_postgres_lock_source(at)->read(clock_now, milliseconds{3'000});
+    REQUIRE_FALSE(sample.has_value());
+    CHECK(sample.error().what == source_error::kind::refused);
+    CHECK(there.asked() >= 2);
+    CHECK(there.heard().find("geheim") == std::string::npos);
 }
