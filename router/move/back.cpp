@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "router/move/ahead_back.hpp"
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
 #include "router/move/engine_names.hpp"
@@ -13,6 +14,7 @@ namespace hotlane::move {
 namespace {
 
 using policy::home_kind;
+using nlohmann::literals::operator""_json_pointer;
 
 constexpr std::string_view lock_not_available = "55P03", deadlock = "40P01";
 
@@ -155,9 +157,49 @@ outcome open(active_move& m) {
 
 }  // namespace
 
-outcome move_back(active_move& m) {
-    for (const auto step : {&stage, &rehearse_statements, &hold_tool, &fence, &copy, &verify})
+static outcome bring_rows_held(active_move& m) {
+    for (const auto step : {&hold_tool, &fence, &copy, &verify})
         if (auto went = step(m); !went) return went;
+    return {};
+}
+
+// Decoding may find at its beginning that it cannot be: some other database's transaction stays
+// open, the last slot was taken. With `copy: auto` the rows then go over under the hold, where that
+// fits: nothing was copied yet.
+static outcome follow_changes(active_move& m) {
+    if (auto entered = enter(m, phase::ahead); !entered) return entered;
+    m.changes = std::make_shared<decoding>(m);
+    const auto begun = m.changes->begin();
+    if (begun) return {};
+    const auto held = m.found.detail.value("/forecast/hold_ms"_json_pointer, m.hold_max.count());
+    const bool may_be_held = m.with.tool.settings.copy == config::copy_rule::automatic &&
+                             held < m.hold_max.count() && m.postgres().alive();
+    if (!may_be_held || !may_go_on(m)) return begun;
+    m.changes.reset();
+    m.made().ahead = false;
+    m.found.detail["copy"] = "held";
+    m.made().notes.push_back("the rows are copied under the hold: " + begun.error().message);
+    m.found.detail["notes"] = m.made().notes;
+    return {};
+}
+
+static outcome bring_rows_ahead(active_move& m) {
+    ahead_back ahead(m);
+    if (auto went = ahead.run(); !went) return went;
+    for (const auto step : {&hold_tool, &fence})
+        if (auto went = step(m); !went) return went;
+    for (const auto step : {&ahead_back::settle_held, &ahead_back::copy_rest, &ahead_back::verify})
+        if (auto went = (ahead.*step)(); !went) return went;
+    return {};
+}
+
+outcome move_back(active_move& m) {
+    for (const auto step : {&stage, &rehearse_statements})
+        if (auto went = step(m); !went) return went;
+    if (m.made().ahead)
+        if (auto followed = follow_changes(m); !followed) return followed;
+    if (auto brought = m.made().ahead ? bring_rows_ahead(m) : bring_rows_held(m); !brought)
+        return brought;
     if (auto entered = enter(m, phase::commit); !entered) return entered;
     auto flipped = flip_back({m.postgres(), m.with.limit.lock}, m.made());
     if (!flipped)

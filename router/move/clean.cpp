@@ -3,6 +3,7 @@
 
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
+#include "router/move/followed_tables.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
 #include "router/move/postgres_home.hpp"
@@ -220,6 +221,12 @@ cleaned clean_with(context& with, const placement::move_record& finished) {
         return out;
     }
     if (finished.outcome.empty() || !open_both(c)) return out;
+    if (finished.to == home_kind::engine) {
+        const auto left = drop_decoding(*c.postgres, finished.id);
+        if (!left) return out;
+        out.late_write = *left;
+        if (!left->empty()) return out;
+    }
     if (finished.outcome == "undone" || finished.outcome == dry_run_outcome) {
         out.dropped = drop_leftovers(c);
         return out;

@@ -113,9 +113,7 @@ struct comparer {
                 one.add(types, values);
                 // The row's own hash is what the table's sum grew by.
                 digest row = one.sum();
-                const auto borrow = row.low < before.low ? 1U : 0U;
-                row.low -= before.low;
-                row.high -= before.high + borrow;
+                row.subtract(before);
                 before = one.sum();
                 into.sum[chunk].add(row);
                 ++into.rows[chunk];

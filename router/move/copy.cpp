@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "router/move/engine_home.hpp"
+#include "router/move/engine_rows.hpp"
 #include "router/move/postgres_home.hpp"
 #include "router/move/verify.hpp"
 #include "router/sql/facts.hpp"
@@ -13,10 +14,7 @@
 namespace hotlane::move {
 namespace {
 
-constexpr std::size_t chunk_bytes = 64 * 1024;        // of COPY
-constexpr std::size_t batch_rows_max = 500;           // of one INSERT (engine-facts: 1,000 is good)
-constexpr std::size_t batch_parameters_max = 10'000;  // both homes take more
-constexpr std::size_t batch_bytes_max = 4 * 1024 * 1024;
+constexpr std::size_t chunk_bytes = 64 * 1024;                     // of COPY
 constexpr std::int64_t exact_integer_max = std::int64_t{1} << 53;  // every one is a double
 constexpr std::size_t shown_bytes_max = 40;                        // of a key in a message
 
@@ -115,62 +113,6 @@ row_reader make_reader(const table& t,
             std::vector<std::optional<std::string_view>>(n)};
 }
 
-std::string insert_sql(const table& t, const std::string& to, std::size_t rows_in_batch) {
-    std::string columns, values;
-    for (const auto& c : t.columns)
-        columns += (columns.empty() ? "" : ", ") + sql::quote_identifier(c.name);
-    std::size_t number = 0;
-    for (std::size_t r = 0; r < rows_in_batch; ++r) {
-        values += r == 0 ? "(" : ", (";
-        for (std::size_t i = 0; i < t.columns.size(); ++i)
-            values += fmt::format("{}${}", i == 0 ? "" : ", ", ++number);
-        values += ')';
-    }
-    return fmt::format("INSERT INTO {} ({}) VALUES {}", sql::quote_identifier(to), columns, values);
-}
-
-// Collects rows into multi-row INSERTs with bound parameters.
-class batch_writer {
-  public:
-    batch_writer(home_link& engine, const table& t, std::string to)
-        : engine_(engine),
-          t_(t),
-          to_(std::move(to)),
-          rows_max_(
-              std::clamp<std::size_t>(batch_parameters_max / t.columns.size(), 1, batch_rows_max)),
-          full_sql_(insert_sql(t, to_, rows_max_)) {}
-
-    answer<void> add(const std::vector<value>& values) {
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            bytes_ += values[i].bytes.size() + 8;
-            params_.push_back(make_param(t_.columns[i].type, values[i]));
-        }
-        ++rows_;
-        if (rows_ < rows_max_ && bytes_ < batch_bytes_max) return {};
-        return flush();
-    }
-
-    answer<void> flush() {
-        if (rows_ == 0) return {};
-        auto sent =
-            engine_.exec(rows_ == rows_max_ ? full_sql_ : insert_sql(t_, to_, rows_), params_);
-        if (!sent) return tl::unexpected(sent.error());
-        params_.clear();
-        rows_ = 0;
-        bytes_ = 0;
-        return {};
-    }
-
-  private:
-    home_link& engine_;
-    const table& t_;
-    std::string to_;
-    std::size_t rows_max_;
-    std::string full_sql_;
-    std::vector<param> params_;
-    std::size_t rows_{0}, bytes_{0};
-};
-
 }  // namespace
 
 answer<std::uint64_t> read_engine_rows(home_link& engine,
@@ -185,8 +127,21 @@ answer<std::uint64_t> read_postgres_rows(home_link& postgres,
                                          const table& t,
                                          const std::string& schema,
                                          const on_values& on_row,
-                                         const on_bad_value& on_bad) {
-    return postgres.read(postgres_select(t, schema), make_reader(t, 1, on_row, on_bad));
+                                         const on_bad_value& on_bad,
+                                         const std::string& where) {
+    return postgres.read(postgres_select(t, schema) + where, make_reader(t, 1, on_row, on_bad));
+}
+
+void take_engine_rows(const table& t,
+                      const rows& from,
+                      const on_values& on_row,
+                      const on_bad_value& on_bad) {
+    auto take = make_reader(t, 2, on_row, on_bad);
+    row_view view;
+    for (const auto& r : from.data) {
+        view.assign(r.begin(), r.end());
+        if (!take(view)) return;
+    }
 }
 
 outcome copy_table_out(active_move& m,
@@ -244,9 +199,15 @@ outcome copy_table_back(active_move& m,
                         table& t,
                         const std::string& schema,
                         const std::string& to) {
+    copied_figures figures;
+    return copy_rows_back(m, t, {m.postgres(), schema, [&m] { return may_go_on(m); }}, to, figures);
+}
+
+outcome copy_rows_back(
+    active_move& m, table& t, const rows_from& from, const std::string& to, copied_figures& out) {
     const auto types = t.types();
     table_digest sum(m.made().seed);
-    batch_writer writer(m.engine(), t, to);
+    engine_writer writer(m.engine(), t, to);
     shown_pass shown(m.with.around.live, "copying " + t.name, t.rows);
     std::optional<refusal> failed;
     const auto target_failed = [&](const link_error& error) {
@@ -254,7 +215,7 @@ outcome copy_table_back(active_move& m,
         return false;
     };
     const auto on_row = [&](const std::vector<value>& values) {
-        if (auto late = may_go_on(m); !late) {
+        if (auto late = from.go_on(); !late) {
             failed = late.error();
             return false;
         }
@@ -263,7 +224,7 @@ outcome copy_table_back(active_move& m,
         if (auto put = writer.add(values); !put) return target_failed(put.error());
         return true;
     };
-    auto read = read_postgres_rows(m.postgres(), t, schema, on_row, [&](refusal bad) {
+    auto read = read_postgres_rows(from.link, t, from.schema, on_row, [&](refusal bad) {
         failed = std::move(bad);
         return false;
     });
@@ -273,6 +234,8 @@ outcome copy_table_back(active_move& m,
             home_failed(policy::home_kind::postgres, "reading " + t.name, read.error()));
     if (auto put = writer.flush(); !put) target_failed(put.error());
     if (failed) return tl::unexpected(*failed);
+    out.statements += writer.statements();
+    out.bytes += writer.bytes();
     t.rows = sum.rows();
     t.sum = sum.sum();
     return {};

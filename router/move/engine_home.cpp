@@ -73,12 +73,27 @@ stands what_stands(const engine_catalog& catalog, const std::string& name) {
     return stands::data;
 }
 
-answer<std::string> read_lsn(home_link& engine) {
+static answer<std::string> read_counter(home_link& engine, std::string_view name) {
     auto reply = engine.exec("SHOW twill.stats");
     if (!reply) return tl::unexpected(reply.error());
     for (const auto& r : reply->data)
-        if (at(r, 0) == "twill_committed_lsn") return at(r, 1);
+        if (at(r, 0) == name) return at(r, 1);
     return std::string();
+}
+
+answer<std::string> read_lsn(home_link& engine) {
+    return read_counter(engine, "twill_committed_lsn");
+}
+
+answer<std::optional<std::uint64_t>> read_commits(home_link& engine) {
+    const auto text = read_counter(engine, "twill_commit_total");
+    if (!text) return tl::unexpected(text.error());
+    std::uint64_t out = 0;
+    const auto end = text->data() + text->size();
+    const auto read = std::from_chars(text->data(), end, out);
+    if (text->empty() || read.ec != std::errc{} || read.ptr != end)
+        return std::optional<std::uint64_t>{};
+    return std::optional<std::uint64_t>{out};
 }
 
 answer<std::vector<relationship>> read_relationships(home_link& engine) {
@@ -176,13 +191,17 @@ std::string engine_create_table(const table& t, const std::string& name) {
     return fmt::format("CREATE TABLE {} ({})", ident(name), body);
 }
 
-std::string engine_select(const table& t, const std::string& name) {
+std::string engine_columns(const table& t) {
     std::string list;
     for (const auto& c : t.columns) {
         if (!list.empty()) list += ", ";
         list += ident(c.name) + ", typeof(" + ident(c.name) + ")";
     }
-    return fmt::format("SELECT {} FROM {}", list, ident(name));
+    return list;
+}
+
+std::string engine_select(const table& t, const std::string& name) {
+    return fmt::format("SELECT {} FROM {}", engine_columns(t), ident(name));
 }
 
 }  // namespace hotlane::move

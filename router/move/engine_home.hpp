@@ -30,6 +30,8 @@ stands what_stands(const engine_catalog& catalog, const std::string& name);
 
 // twill_committed_lsn; empty: the engine did not tell (unknown is a difference).
 answer<std::string> read_lsn(home_link& engine);
+// twill_commit_total; nullopt: the engine did not tell.
+answer<std::optional<std::uint64_t>> read_commits(home_link& engine);
 
 struct relationship {
     std::string table, columns, foreign_table;
@@ -59,6 +61,8 @@ answer<std::optional<hint>> read_hint(home_link& engine,
 
 // CREATE TABLE under `name` with everything that `t` says.
 std::string engine_create_table(const table& t, const std::string& name);
+// c, typeof(c), ...
+std::string engine_columns(const table& t);
 // SELECT c, typeof(c), ... FROM name
 std::string engine_select(const table& t, const std::string& name);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "router/move/decoding.hpp"
 #include "router/move/first_sight.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
@@ -46,6 +47,7 @@ void set_route(context& with, const settled& s) {
 
 // After a failed move: asks until the homes tell, then lets go; recover() goes on from there.
 settled settle_down(active_move& m) {
+    m.changes.reset();
     // Whatever our links hold (locks, a transaction, a COPY) ends with them.
     m.found.engine.reset();
     m.found.postgres.reset();
@@ -88,6 +90,7 @@ settled finish(active_move& m) {
         {m.record.tool, s.where, s.epoch, m.with.around.now(), s.move}));
     m.with.steps.sent("journal placement");
     release(m, s);
+    m.changes.reset();
     m.record.outcome = "done";
     m.record.ended = m.with.around.now();
     for (const auto& alarm : m.alarms)

@@ -47,6 +47,8 @@ struct findings {
     std::unique_ptr<home_link> engine, postgres;
 };
 
+class decoding;
+
 // One move under way.
 struct active_move {
     context& with;
@@ -57,6 +59,9 @@ struct active_move {
     std::chrono::milliseconds hold_max{};
     bool holding{false};
     std::vector<std::string> alarms;
+    // Of a copy that runs ahead, on the way back. Ended when the clients go on, not before: to drop
+    // what it needs takes time.
+    std::shared_ptr<decoding> changes{};
 
     [[nodiscard]] plan& made() { return found.made; }
     [[nodiscard]] home_link& engine() { return *found.engine; }

@@ -51,6 +51,10 @@ std::string fenced_schema(std::string_view move) {
     return fmt::format("{}{}_fenced", prefix, move);
 }
 
+std::string decoding_name(std::string_view move) {
+    return fmt::format("{}{}", prefix, move);
+}
+
 bool is_own_name(std::string_view name) noexcept {
     if (name == hint_table) return true;
     if (name.substr(0, prefix.size()) != prefix) return false;

@@ -29,6 +29,8 @@ std::string stray_name(std::string_view move, std::size_t index, std::size_t num
 // Schemas on PostgreSQL.
 std::string staging_schema(std::string_view move);
 std::string fenced_schema(std::string_view move);
+// Publication and slot of a copy that runs ahead, on the way back.
+std::string decoding_name(std::string_view move);
 inline constexpr std::string_view own_schema = "hotlane";
 
 // The engine's hint for people and late sidecars.

@@ -1,6 +1,7 @@
 // Preflight of the way back: may this tool's tables live on the engine?
 #include <fmt/format.h>
 
+#include "router/move/ahead_back.hpp"
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
 #include "router/move/names.hpp"
@@ -13,10 +14,6 @@ namespace {
 
 using policy::home_kind;
 using std::chrono::milliseconds;
-
-// The engine takes about 25,000 rows/s in INSERTs of 1,000 (engine-facts); half of it is assumed.
-constexpr std::uint64_t insert_rows_per_second = 12'000;
-constexpr milliseconds hold_per_table{60}, hold_at_least{60};
 
 bool check_place(preflight& f) {
     auto mark = read_marker(*f.found.postgres, f.with.tool.name, false);
@@ -104,10 +101,43 @@ void scan_values(preflight& f) {
     f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start);
 }
 
-std::optional<refusal> not_ahead() {
-    return refusal{"not_ahead",
-                   "this direction is copied under the hold",
-                   "leave `copy` of the tool at auto or held"};
+// What stands against a copy that runs ahead; nullopt: nothing.
+std::optional<refusal> not_ahead(preflight& f) {
+    const plan& p = f.found.made;
+    if (!f.good()) return std::nullopt;  // it is refused anyway
+    const auto unread = [](const link_error& e) {
+        return home_failed(home_kind::postgres, "looking at logical decoding", e);
+    };
+    auto tables = read_followed_tables(*f.found.postgres, p, p.schema);
+    if (!tables) return unread(tables.error());
+    auto why = why_no_decoding(*f.found.postgres, p, *tables, f.with.limit.lock);
+    if (!why) return unread(why.error());
+    if (*why) return *why;
+    std::uint64_t rows = 0;
+    std::string names;
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        if ((*tables)[i].why_not.empty()) continue;
+        rows += p.tables[i].rows;
+        names += fmt::format(
+            "{}\"{}\" {}", names.empty() ? "" : ", ", p.tables[i].name, (*tables)[i].why_not);
+    }
+    if (names.empty()) return std::nullopt;
+    const auto pause = held_copy_time(rows) + held_move_time(p.tables.size());
+    if (pause <= f.budget) {
+        f.found.made.notes.push_back(
+            "changes cannot be followed in all tables, which are copied under the hold if the rest "
+            "is not: " +
+            names);
+        return std::nullopt;
+    }
+    return refusal{"cannot_decode",
+                   fmt::format("the changes of tables with {} rows cannot be followed ({}): they "
+                               "would hold the clients for about {} ms; the budget is {} ms",
+                               rows,
+                               names,
+                               pause.count(),
+                               f.budget.count()),
+                   "give these tables a primary key, or raise hold_max of the tool"};
 }
 
 }  // namespace
@@ -121,9 +151,8 @@ findings look_back(context& with, const request& what, const std::string& id) {
     if (!read_tables(f)) return std::move(f.found);
     scan_values(f);
     choose_copy(f,
-                milliseconds(f.rows * 1'000 / insert_rows_per_second) + f.scanned * 2 +
-                    hold_at_least + hold_per_table * static_cast<int>(f.found.made.tables.size()),
-                not_ahead());
+                held_copy_time(f.rows) + f.scanned * 2 + held_move_time(f.found.made.tables.size()),
+                not_ahead(f));
     return std::move(f.found);
 }
 

@@ -6,6 +6,7 @@
 
 #include "router/move/decide.hpp"
 #include "router/move/engine_names.hpp"
+#include "router/move/followed_tables.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
 #include "router/move/phase.hpp"
@@ -226,6 +227,16 @@ void close_record(scene& s, const verdict& v) {
     s.record->ended = s.with.around.now();
 }
 
+// A copy that ran ahead leaves a publication; its slot goes with its session, unless that hangs
+// somewhere. Neither is needed again: no move of this tool is under way here. What cannot be
+// dropped is told, and tried again when what the move left is cleaned.
+void drop_followers(scene& s) {
+    if (!s.postgres || !s.postgres->alive() || !s.mark) return;
+    const auto left = drop_decoding(*s.postgres);
+    const auto what = left ? *left : "slots are unknown: " + left.error().message;
+    if (!what.empty()) s.out.alarms.push_back(what);
+}
+
 void set_place(scene& s, const verdict& v) {
     s.out.known = true;
     s.out.where = v.where == serve_at::engine ? home_kind::engine : home_kind::postgres;
@@ -344,6 +355,7 @@ settled resolve(context& with, placement::move_record* unfinished, journal_of wr
         if (marked == worked::again) continue;
         if (marked == worked::no) return not_yet(s, "");
         if (!do_engine_work(s, v.on_engine)) return not_yet(s, "");
+        drop_followers(s);
         set_place(s, v);
         tell_store(s);
         close_record(s, v);

@@ -242,6 +242,11 @@ void digest::add(const digest& other) noexcept {
     high += other.high + (low < other.low ? 1U : 0U);
 }
 
+void digest::subtract(const digest& other) noexcept {
+    high -= other.high + (low < other.low ? 1U : 0U);
+    low -= other.low;
+}
+
 std::string digest::hex() const {
     return fmt::format("{:016x}{:016x}", high, low);
 }

@@ -54,6 +54,7 @@ param make_param(value_type type, const value& v);
 struct digest {
     std::uint64_t high{}, low{};
     void add(const digest& other) noexcept;
+    void subtract(const digest& other) noexcept;
     bool operator==(const digest&) const = default;
     [[nodiscard]] std::string hex() const;
 };
