@@ -65,6 +65,20 @@ std::string phases_text(const json& phases) {
     return out.empty() ? out : line("phases", out);
 }
 
+// What a copy that ran ahead of the hold came to know.
+std::string ahead_text(const json& ahead) {
+    if (!ahead.is_object()) return {};
+    std::string changed;
+    for (const auto& name : at(ahead, "changed"))
+        changed += (changed.empty() ? "" : ", ") + cell(name);
+    return line("copied ahead",
+                fmt::format("{} passes, {} commits seen{}; written to meanwhile: {}",
+                            cell(at(ahead, "passes"), 0),
+                            cell(at(ahead, "commits_seen"), 0),
+                            at(ahead, "all_seen") == true ? "" : " and others that were not",
+                            changed.empty() ? "nothing" : changed));
+}
+
 // The rule behind it, where a decision of the runbook led to it.
 std::string decision_text(const json& decision) {
     if (!decision.is_object()) return {};
@@ -140,6 +154,7 @@ int show_move(const client_options& with, const std::string& id) {
     if (cell(at(move, "reason")) != "-") out += line("reason", cell(at(move, "reason")));
     out += line("held", cell(at(move, "held_ms"), 0) + " ms");
     out += phases_text(at(detail, "phases"));
+    out += ahead_text(at(detail, "ahead"));
     out += tables_text(at(plan, "tables"));
     out += listed("notes", at(plan, "notes"));
     out += rehearsal_text(at(detail, "rehearsal"));

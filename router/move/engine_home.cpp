@@ -96,6 +96,23 @@ answer<std::optional<std::uint64_t>> read_commits(home_link& engine) {
     return std::optional<std::uint64_t>{out};
 }
 
+answer<std::optional<engine_count>> read_count(home_link& engine) {
+    auto reply = engine.exec("SHOW twill.stats");
+    if (!reply) return tl::unexpected(reply.error());
+    std::optional<std::uint64_t> commits, lsn;
+    for (const auto& r : reply->data) {
+        const bool is_commits = at(r, 0) == "twill_commit_total";
+        if (!is_commits && at(r, 0) != "twill_committed_lsn") continue;
+        const std::string text = at(r, 1);
+        std::uint64_t number = 0;
+        const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (read.ec == std::errc{} && read.ptr == text.data() + text.size() && !text.empty())
+            (is_commits ? commits : lsn) = number;
+    }
+    if (!commits || !lsn) return std::optional<engine_count>{};
+    return std::optional<engine_count>(engine_count{*commits, *lsn});
+}
+
 answer<std::vector<relationship>> read_relationships(home_link& engine) {
     auto reply = engine.exec("SHOW twill.relationships");
     if (!reply) return tl::unexpected(reply.error());

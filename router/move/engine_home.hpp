@@ -33,6 +33,12 @@ answer<std::string> read_lsn(home_link& engine);
 // twill_commit_total; nullopt: the engine did not tell.
 answer<std::optional<std::uint64_t>> read_commits(home_link& engine);
 
+// Its count of commits and its LSN at one moment; nullopt: it does not tell one of them.
+struct engine_count {
+    std::uint64_t commits{}, lsn{};
+};
+answer<std::optional<engine_count>> read_count(home_link& engine);
+
 struct relationship {
     std::string table, columns, foreign_table;
 };

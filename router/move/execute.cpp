@@ -111,10 +111,24 @@ void describe_tables(active_move& m, report& out) {
     if (!m.alarms.empty()) out.detail["alarms"] = m.alarms;
 }
 
+// However the move ends, nobody watches what is written any more.
+class watch_end {
+  public:
+    explicit watch_end(placement::change_watch& watch) : watch_(watch) {}
+    ~watch_end() {
+        if (watch_.number() != 0) watch_.end();
+    }
+    watch_end(const watch_end&) = delete;
+    watch_end& operator=(const watch_end&) = delete;
+
+  private:
+    placement::change_watch& watch_;
+};
+
 }  // namespace
 
 report execute(context& with, const request& what, findings found, policy::time_point now) {
-    active_move m{with, {}, std::move(found), steady::now(), {}, {}, false, {}};
+    active_move m{with, {}, std::move(found), steady::now(), {}, {}, false, {}, {}, {}};
     const plan& p = m.made();
     m.hold_max = std::min(what.hold_max, with.tool.settings.hold_max);
     m.record.id = p.move;
@@ -126,6 +140,7 @@ report execute(context& with, const request& what, findings found, policy::time_
     m.record.started = now;
     if (!what.decision.empty()) m.found.detail["decision"] = what.decision;
 
+    const watch_end ends(with.tool.changes);
     report out;
     out.id = p.move;
     out.reverse = fmt::format("hotlane move reverse {}", p.move);

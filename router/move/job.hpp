@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "router/move/ahead_sums.hpp"
 #include "router/move/link.hpp"
 #include "router/move/marker.hpp"
 #include "router/move/move.hpp"
@@ -62,6 +63,7 @@ struct active_move {
     // Of a copy that runs ahead, on the way back. Ended when the clients go on, not before: to drop
     // what it needs takes time.
     std::shared_ptr<decoding> changes{};
+    ahead_state ahead{};  // likewise, on the way out
 
     [[nodiscard]] plan& made() { return found.made; }
     [[nodiscard]] home_link& engine() { return *found.engine; }

@@ -1,6 +1,7 @@
 // The way out: from the engine to PostgreSQL, up to the flip.
 #include <fmt/format.h>
 
+#include "router/move/ahead.hpp"
 #include "router/move/copy.hpp"
 #include "router/move/engine_home.hpp"
 #include "router/move/job.hpp"
@@ -104,6 +105,8 @@ outcome fence(active_move& m) {
         if (auto late = may_go_on(m); !late) return late;
     }
     if (auto same = check_fence(m); !same) return same;
+    if (p.ahead)
+        if (auto counted = count_at_fence(m); !counted) return counted;
     if (auto told = write_hint(m.engine(), p.tool, {p.move, "fenced", p.epoch + 1}, "postgres");
         !told)
         return tl::unexpected(home_failed(home_kind::engine, "writing the hint", told.error()));
@@ -142,8 +145,11 @@ outcome copy(active_move& m) {
 outcome verify(active_move& m) {
     if (auto entered = enter(m, phase::verify); !entered) return entered;
     const plan& p = m.made();
-    for (const auto& t : p.tables) {
-        if (auto same = verify_table(m, t, home_kind::postgres, staging_schema(p.move)); !same)
+    for (std::size_t i = 0; i < p.tables.size(); ++i) {
+        // The others were verified before the hold, and nothing was written to either side since.
+        if (p.ahead && !m.ahead.settled[i]) continue;
+        if (auto same = verify_table(m, p.tables[i], home_kind::postgres, staging_schema(p.move));
+            !same)
             return same;
         if (auto late = may_go_on(m); !late) return late;
     }
@@ -163,7 +169,12 @@ outcome verify(active_move& m) {
 }  // namespace
 
 outcome move_out(active_move& m) {
-    for (const auto step : {&stage, &rehearse_statements, &hold_tool, &fence, &copy, &verify})
+    const bool is_ahead = m.made().ahead;
+    for (const auto step : {&stage, &rehearse_statements})
+        if (auto went = step(m); !went) return went;
+    if (is_ahead)
+        if (auto went = copy_ahead(m); !went) return went;
+    for (const auto step : {&hold_tool, &fence, is_ahead ? &settle_changes : &copy, &verify})
         if (auto went = step(m); !went) return went;
     if (auto entered = enter(m, phase::commit); !entered) return entered;
     auto flipped = flip_out({m.postgres(), m.with.limit.lock}, m.made());

@@ -84,6 +84,17 @@ std::optional<definition_error> try_tables(pg_job job, const plan& p) {
     return std::nullopt;
 }
 
+std::string leave_alone(const table& t, const std::string& schema) {
+    return fmt::format(
+        "ALTER TABLE {}.{} SET (autovacuum_enabled = false, toast.autovacuum_enabled = false)",
+        ident(schema),
+        ident(t.name));
+}
+
+std::string empty_staged(const table& t, const std::string& schema) {
+    return fmt::format("TRUNCATE {}.{}", ident(schema), ident(t.name));
+}
+
 // Everything of the flip but the marker.
 static std::vector<std::string> flip_statements(const plan& p) {
     const std::string staged = staging_schema(p.move);
@@ -91,6 +102,13 @@ static std::vector<std::string> flip_statements(const plan& p) {
     for (const auto& t : p.tables)
         statements.push_back(fmt::format(
             "ALTER TABLE {}.{} SET SCHEMA {}", ident(staged), ident(t.name), ident(p.schema)));
+    if (p.ahead)
+        for (const auto& t : p.tables)
+            statements.push_back(
+                fmt::format("ALTER TABLE {}.{} RESET (autovacuum_enabled, "
+                            "toast.autovacuum_enabled)",
+                            ident(p.schema),
+                            ident(t.name)));
     statements.push_back(fmt::format("DROP SCHEMA {}", ident(staged)));
     // CREATE as well: CREATE TABLE IF NOT EXISTS asks for it even when the table is there.
     statements.push_back(

@@ -32,6 +32,11 @@ answer<bool> flip_out(pg_job job, const plan& p);
 // staging(m) -> away(e), the staging schema is dropped.
 answer<bool> undo_stage(pg_job job, const std::string& tool, const marker& staging);
 
+// A staged table of a copy that runs ahead: nothing of the server's own takes a lock on it until
+// the flip, which must not wait; and emptied, to be filled anew.
+std::string leave_alone(const table& t, const std::string& schema);
+std::string empty_staged(const table& t, const std::string& schema);
+
 // An open transaction with the staged tables in it, to be rolled back.
 answer<bool> begin_trial(pg_job job, const plan& p);
 

@@ -208,9 +208,18 @@ void scan_values(preflight& f, bool definitions_are_good) {
     f.scanned = std::chrono::duration_cast<milliseconds>(steady::now() - start - tried_for);
 }
 
-std::optional<refusal> not_ahead() {
+// What stands against a copy ahead.
+std::optional<refusal> not_ahead(preflight& f) {
+    if (f.with.around.others)
+        return refusal{"not_ahead",
+                       "in a fleet the commits of the other sidecars are not counted",
+                       "leave `copy` of the tool at auto or held"};
+    if (!f.found.engine->alive()) return std::nullopt;  // refused for other reasons
+    const auto count = read_count(*f.found.engine);
+    if (count && *count) return std::nullopt;
     return refusal{"not_ahead",
-                   "this direction is copied under the hold",
+                   "the engine does not tell twill_commit_total and twill_committed_lsn, so that "
+                   "nobody could say which tables changed meanwhile",
                    "leave `copy` of the tool at auto or held"};
 }
 
@@ -232,7 +241,7 @@ findings look_out(context& with, const request& what, const std::string& id) {
     choose_copy(f,
                 f.scanned * scans_under_hold + hold_at_least +
                     hold_per_table * static_cast<int>(f.found.made.tables.size()),
-                not_ahead());
+                not_ahead(f));
     return std::move(f.found);
 }
 

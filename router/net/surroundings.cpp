@@ -240,6 +240,9 @@ void surroundings::cancel_wait() {
 
 void surroundings::leave(const session::ended_transaction& ended) {
     auto& counted = tool_->counted;
+    if (const auto& w = ended.writes; w.watch != 0)
+        tool_->changes.take(
+            {w.watch, w.commits, w.doubt, w.everything, w.ddl, w.tables});  // before the gate
     if (std::exchange(inside_, false)) tool_->gate.leave();
     counted.transactions.fetch_add(1, relaxed);
     const auto now = all_.now();

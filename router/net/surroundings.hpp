@@ -31,6 +31,7 @@ class surroundings final : public session::environment, public link_borrower {
     const session::link_target& target() override;
     session::admission enter(std::uint64_t queued_bytes) override;
     void leave(const session::ended_transaction& ended) override;
+    std::uint64_t write_watch() override { return tool_->changes.number(); }
     void cancel_wait() override;
     std::string issue_secret(std::uint32_t process_id) override;
     void ddl_seen(std::string_view sql) override;

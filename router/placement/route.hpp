@@ -19,6 +19,7 @@
 
 #include "config/model.hpp"
 #include "policy/types.hpp"
+#include "router/placement/change_watch.hpp"
 #include "router/placement/gate.hpp"
 #include "router/placement/statements.hpp"
 
@@ -166,6 +167,7 @@ struct tool_entry {
     std::function<void()> keep_seen;  // brings into the store what was seen so far; set before use
     statement_book statements;
     write_intervals writes;
+    change_watch changes;  // while a move copies ahead
 
     [[nodiscard]] std::shared_ptr<const route> current() const;
     void swap(std::shared_ptr<const route> next);  // never nullptr

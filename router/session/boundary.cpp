@@ -57,6 +57,7 @@ passage session::implementation::begin(const client_frame& frame) {
     }
     if (lent_) lent_->user = number_;
     begun_ = true;
+    tally_.begin(link_kind_ == policy::home_kind::engine ? env_.write_watch() : 0);
     link_tries_ = 0;
     pipelined_ = 1;
     forecast_ = forecast::idle;
@@ -172,6 +173,7 @@ void session::implementation::leave_gate() {
     begun_ = false;
     if (inside_) {
         inside_ = false;
+        if (unknown_) tally_.doubt();
         env_.leave({.wrote = wrote_,
                     .conflict = conflict_,
                     .unknown = unknown_,
@@ -180,8 +182,10 @@ void session::implementation::leave_gate() {
                     .block = block_,
                     .key = row_key_,
                     .table = table_,
-                    .sql = sample_});
+                    .sql = sample_,
+                    .writes = tally_.so_far()});
     }
+    tally_.end();
     wrote_ = conflict_ = unknown_ = block_ = false;
     writes_ = 0;
     row_key_ = 0;

@@ -13,6 +13,17 @@ std::string_view text_of(const sql::statement& statement, std::string_view sql) 
     return sql.substr(begin, end - begin);
 }
 
+// Which statement the CommandComplete for this entry answers; null: nobody knows.
+const sql::statement* completed_statement(const owed& entry) {
+    const auto* facts = entry.what == owes::query    ? entry.facts.get()
+                        : entry.statement != nullptr ? entry.statement->facts.get()
+                                                     : nullptr;
+    if (facts == nullptr) return nullptr;
+    const auto& all = facts->statements;
+    if (entry.what == owes::query) return entry.done < all.size() ? &all[entry.done] : nullptr;
+    return all.size() == 1 ? &all.front() : nullptr;
+}
+
 }  // namespace
 
 bool ends_block(sql::kind what) noexcept {
@@ -48,6 +59,7 @@ bool writes_data(const sql::statement& statement) noexcept {
 // A CommandComplete for the front entry.
 void session::implementation::command_complete(std::string_view tag) {
     auto& front = owed_.front();
+    if (tally_.on()) tally_.completed(completed_statement(front), tag);
     if (front.what == owes::query) {
         const auto index = front.done++;
         if (!front.facts || index >= front.facts->statements.size()) return;

@@ -76,6 +76,17 @@ struct refusal {
 
 enum class admission { inside, held, refused };
 
+// What a pass through the gate changed on the engine, for a move that copies the tool's tables
+// meanwhile (tally.hpp).
+struct watched_writes {
+    std::uint64_t watch{0};               // environment::write_watch() at its beginning
+    std::uint32_t commits{0};             // at least; those whose tables are known
+    bool doubt{false};                    // more may have been committed: a reply was lost
+    bool everything{false};               // any table may have been changed
+    bool ddl{false};                      // a table was made, altered or dropped
+    std::span<const std::string> tables;  // otherwise these
+};
+
 struct ended_transaction {
     bool wrote{false};     // contained a statement that may write
     bool conflict{false};  // ended in a write conflict (PostgreSQL: 40001, 40P01)
@@ -86,6 +97,7 @@ struct ended_transaction {
     std::uint64_t key{0};      // of the row that it wrote, hashed; 0: not known, or several
     std::string_view table;    // of the last write statement, where known
     std::string_view sql;      // a sample of it, bounded
+    watched_writes writes;
 };
 
 class environment {
@@ -106,6 +118,9 @@ class environment {
     // on_hold_failed. `refused`: a bound is hit. After `inside`, leave() is called exactly once.
     virtual admission enter(std::uint64_t queued_bytes) = 0;
     virtual void leave(const ended_transaction& ended) = 0;
+    // Not 0: a move wants to know what is written from here on; named in ended_transaction. Called
+    // inside the gate, for each transaction: cheap.
+    virtual std::uint64_t write_watch() { return 0; }
     virtual void cancel_wait() = 0;  // the client of a held session is gone
 
     // A cancel key for this session: the process number of its first link and a secret of ours.

@@ -127,6 +127,7 @@ void session::implementation::end(bool polite_to_link) {
     settle();  // views of buffers that go
     if (pauses()) env_.retried(retry_outcome::given_up, again_->tries);
     if (again_) again_->active = false;
+    if (begun_ && tally_.on() && may_have_committed()) tally_.doubt();
     if (held_) {
         held_ = false;
         env_.cancel_wait();

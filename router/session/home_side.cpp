@@ -236,6 +236,7 @@ void session::implementation::take_ready(std::string_view body, std::string_view
     const auto status = wire::decode_ready(body);
     if (!status) return broken_home("malformed ReadyForQuery");
     auto& front = owed_.front();
+    tally_.ready(*status);
     const bool kept = keeps_back(front) && again_->complete;
     const bool unheard = kept && retry_ready();
     if (!front.hidden() && !unheard) {
@@ -278,6 +279,7 @@ void session::implementation::take_error(std::string_view body, std::string_view
     auto fields = wire::decode_error(body);
     if (!fields) return broken_home("malformed ErrorResponse");
     auto& front = owed_.front();
+    tally_.failed();
     const bool fatal_error = fields->severity == "FATAL" || fields->severity == "PANIC" ||
                              fields->severity_raw == "FATAL" || fields->severity_raw == "PANIC";
     if (front.hidden() && !fatal_error) {

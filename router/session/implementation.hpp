@@ -32,6 +32,7 @@
 #include "router/session/retry_state.hpp"
 #include "router/session/session.hpp"
 #include "router/session/statements.hpp"
+#include "router/session/tally.hpp"
 #include "router/session/texts.hpp"
 #include "router/session/tracked.hpp"
 #include "router/wire/message.hpp"
@@ -359,6 +360,8 @@ class session::implementation {
     std::uint64_t row_key_{0};    // of the row of the only write
     std::uint64_t bound_key_{0};  // of the row that the unnamed portal would write
     std::uint64_t new_rows_{0};   // each is a key of its own
+
+    write_tally tally_;  // of this pass through the gate
 
     // ---- lever 1 ----
     std::unique_ptr<retry_state> again_;

@@ -60,11 +60,10 @@ void note_call(const PgQuery__FuncCall& call, effects& out) {
 
 effects effects_of(const ProtobufCMessage* root) {
     effects out;
-    std::size_t written = 0;
     walk(root, [&](const ProtobufCMessage* m) {
         if (const PgQuery__RangeVar* target = written_by(m)) {
             out.may_write = true;
-            out.only_written = written++ == 0 ? relation_name(target) : std::string();
+            out.only_written = out.written++ == 0 ? relation_name(target) : std::string();
         } else if (m->descriptor == &pg_query__locking_clause__descriptor) {
             out.may_write = true;  // row locks are writes
         } else if (const auto* into =

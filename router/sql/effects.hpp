@@ -19,6 +19,7 @@ struct effects {
     bool sets_config{false};   // calls set_config
     std::string created;       // by SELECT INTO
     std::string only_written;  // the one table that INSERT/UPDATE/DELETE nodes write
+    std::size_t written{0};    // such nodes
 };
 effects effects_of(const ProtobufCMessage* root);
 

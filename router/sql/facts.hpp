@@ -90,6 +90,8 @@ struct statement {
     bool uses_sequence{false};   // nextval, or an INSERT, whose defaults may call it
     bool calls_unknown{false};   // runs code that the text does not show: a function, CALL, DO
     bool chain{false};           // COMMIT/ROLLBACK AND CHAIN
+    bool modifies{false};        // has INSERT, UPDATE, DELETE or MERGE in it, or nobody knows
+    bool only_table{false};      // no row of a table other than `table` is changed by it
     std::string table;           // written or created table, unquoted; empty: none or several
     std::string name;            // savepoint, SQL-prepared statement, cursor, channel
     std::optional<parameter_change> parameter;  // SET, RESET, set_config

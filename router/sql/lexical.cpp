@@ -49,7 +49,7 @@ class reader {
             std::find_if(leading_words.begin(), leading_words.end(), [this](const leading_word& r) {
                 return is(span_.first, r.word);
             });
-        out.names_no_column = true;  // nobody knows
+        out.names_no_column = out.modifies = true;  // nobody knows
         if (row == leading_words.end() || has_bad()) return out;
         out.what = row->what;
         out.may_write = row->may_write;

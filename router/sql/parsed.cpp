@@ -222,6 +222,8 @@ statement read_statement(const PgQuery__Node& node) {
         out.table = ddl_table(node);  // the kind is told by the first word
     }
     if (out.what == kind::merge) out.table = relation_name(node.merge_stmt->relation);
+    out.modifies = all.written > 0;
+    out.only_table = all.written == 1 && !out.table.empty() && out.table == all.only_written;
     out.names_no_column = names_no_column(&node.base, out.what);
     return out;
 }

@@ -160,3 +160,56 @@ def test_every_point(bench, origin, target, suffix):
         tried += 1
     print(f"\n{origin} -> {target}, suffix '{suffix}': {tried} points")
     assert tried >= 10, "the fault points were not reached: the test did not test"
+
+
+# ---- the way out that copies ahead of its hold: what it does besides ----
+
+def configure(bench, copy):
+    text = bench.hotlane.config_path.read_text()
+    text = re.sub(r"\n    copy: \w+", "", text)
+    bench.hotlane.config_path.write_text(text.replace("  - name: shop\n", f"  - name: shop\n    copy: {copy}\n"))
+
+
+def bring_home(bench):
+    """Under the hold: the way back may have other statements."""
+    configure(bench, "held")
+    bench.hotlane.start()
+    bring_to(bench, "engine")
+    bench.hotlane.stop()
+    configure(bench, "ahead")
+
+
+def steps_ahead(bench):
+    """Numbers of the first and the last step of what a move that copies ahead does besides."""
+    log = bench.folder / "steps.log"
+    log.touch()
+    log.chmod(0o666)
+    bench.hotlane.start(env={"HOTLANE_STEP_LOG": str(log)})
+    done = bench.hotlane.route("shop", "postgres")
+    assert done.returncode == 0, done.stdout + done.stderr
+    bench.hotlane.stop()
+    numbers = {}
+    for line in log.read_text().splitlines():
+        number, what = line.split(" ", 1)
+        if what.startswith("journal "):
+            numbers[what.split()[1]] = int(number)
+    return [(numbers["ahead"], numbers["hold"]), (numbers["settle"], numbers["commit"])]
+
+
+@pytest.mark.parametrize("suffix", ["", "r"])
+def test_every_point_of_a_copy_ahead(bench, suffix):
+    expected = bench.__dict__.setdefault("expected", Expected())
+    bring_home(bench)
+    spans = steps_ahead(bench)
+    bring_home(bench)
+    stride = 2 if suffix else 1
+    tried = 0
+    for first, last in spans:
+        for n in range(first - 1, last + 1, stride):
+            if one_point(bench, expected, "engine", "postgres", f"{n}{suffix}"):
+                tried += 1
+            else:
+                bring_home(bench)
+    print(f"\ncopied ahead, suffix '{suffix}': {tried} points of {spans}")
+    assert tried >= 10, "the fault points were not reached: the test did not test"
+    configure(bench, "auto")

@@ -1,149 +1,28 @@
 // Every statement of a move, both ways, as the last before each kind of accident; recovery hit by
 // accidents of its own; bystanders at both homes between any two statements. Never do two homes
 // accept, every accepted row is there exactly once, and the tool is served again.
-#include <malloc.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "world.hpp"
+#include "accidents.hpp"
 
 using namespace sim;
 using hotlane::policy::home_kind;
 
-namespace {
-
-// Thousands of small worlds come and go: the heap need not go back to the system each time.
-[[maybe_unused]] const int keeps_heap = mallopt(M_TRIM_THRESHOLD, 256 * 1024 * 1024);
-
-home_kind other(home_kind h) {
-    return h == home_kind::engine ? home_kind::postgres : home_kind::engine;
-}
-
-std::vector<std::string> sorted(std::vector<std::string> v) {
-    std::sort(v.begin(), v.end());
-    return v;
-}
-
-// The tool is where one home says; the ledger is exact there.
-void check_world(world& w, home_kind where) {
-    const auto took = w.probe();
-    CHECK(took == std::vector<home_kind>{where});
-    CHECK_FALSE(w.both_accepted);
-    auto found = w.rows_at(where);
-    const auto aside = w.strays();
-    if (!w.made_tables) CHECK(aside.empty());
-    found.insert(found.end(), aside.begin(), aside.end());
-    CHECK(sorted(found) == sorted(w.accepted));
-}
-
-// A world whose tool lives at `from`, undisturbed so far.
-std::unique_ptr<world> make_world(home_kind from, int late_after) {
-    auto w = std::make_unique<world>();
-    w->at_engine.late_after = late_after;
-    process first(*w);
-    bool known = false;
-    REQUIRE(first.recover(&known));
-    REQUIRE(known);
-    if (from == home_kind::postgres) {
-        hotlane::move::report done;
-        REQUIRE(first.move(home_kind::postgres, &done));
-        REQUIRE(done.moved);
-    }
-    return w;
-}
-
-// Recovers until it is done (every accident is bounded) and gives the tool's home.
-home_kind recover_for_good(world& w) {
-    process p(w);
-    bool known = false;
-    for (int tries = 0; tries < 3 && !known; ++tries)
-        REQUIRE(p.recover(&known));
-    REQUIRE(known);
-    REQUIRE(p.tool->current()->served);
-    REQUIRE_FALSE(p.tool->gate.held());
-    return p.tool->current()->at.kind;
-}
-
-// After any accident: the place is stable, late statements do nothing, and the tool can move.
-void check_life_goes_on(world& w) {
-    const home_kind where = recover_for_good(w);
-    check_world(w, where);
-    w.at_engine.flush_late();
-    w.at_postgres.flush_late();
-    check_world(w, where);
-    CHECK(recover_for_good(w) == where);
-    w.bystanders_make_tables = 0;  // a stray would rightly abort the next move
-    process p(w);
-    bool known = false;
-    REQUIRE(p.recover(&known));
-    for (const auto to : {other(where), where}) {
-        hotlane::move::report done;
-        REQUIRE(p.move(to, &done));
-        CHECK(done.moved);
-        check_world(w, to);
-    }
-}
-
-std::uint64_t count_steps(home_kind from) {
-    auto w = make_world(from, 1);
-    process p(*w);
-    bool known = false;
-    REQUIRE(p.recover(&known));
-    const auto before = p.steps.count;
-    hotlane::move::report done;
-    REQUIRE(p.move(other(from), &done));
-    REQUIRE(done.moved);
-    check_world(*w, other(from));
-    return p.steps.count - before;
-}
-
-// One move from `from` with an accident at its n-th step.
-void disturbed_move(world& w, home_kind from, std::uint64_t n, fault f) {
-    process p(w);
-    bool known = false;
-    REQUIRE(p.recover(&known));
-    p.steps.at = p.steps.count + n;
-    p.steps.what = f;
-    hotlane::move::report done;
-    const bool alive = p.move(other(from), &done);
-    if (alive && kills(f) && p.steps.happened) FAIL("a killed mover went on");
-    if (alive && p.tool->current()->served) {
-        // Whoever is served can work at once.
-        CHECK_FALSE(p.tool->gate.held());
-        check_world(w, p.tool->current()->at.kind);
-    }
-}
-
-void every_accident(home_kind from, int late_after, std::uint32_t make_tables) {
-    const auto steps = count_steps(from);
-    REQUIRE(steps > 20);
-    for (std::uint64_t n = 1; n <= steps; ++n)
-        for (const fault f : faults) {
-            CAPTURE(n, int(f), late_after, int(from));
-            auto w = make_world(from, late_after);
-            w->bystanders_make_tables = make_tables;
-            w->chance = static_cast<std::uint32_t>(n * 7 + std::size_t(f));
-            disturbed_move(*w, from, n, f);
-            check_life_goes_on(*w);
-        }
-}
-
-}  // namespace
-
 TEST_CASE("a move survives every accident at every statement, on the way out") {
     for (const int late_after : {0, 1, 3})
-        every_accident(home_kind::engine, late_after, 0);
+        every_accident({home_kind::engine, late_after});
 }
 
 TEST_CASE("a move survives every accident at every statement, on the way back") {
     for (const int late_after : {0, 1, 3})
-        every_accident(home_kind::postgres, late_after, 0);
+        every_accident({home_kind::postgres, late_after});
 }
 
 TEST_CASE("applications that run CREATE TABLE IF NOT EXISTS lose nothing") {
     for (const auto from : {home_kind::engine, home_kind::postgres})
         for (const std::uint32_t one_in : {3U, 8U})
-            every_accident(from, 2, one_in);
+            every_accident({from, 2, one_in});
 }
 
 TEST_CASE("recovery survives every accident at every statement") {
@@ -151,12 +30,12 @@ TEST_CASE("recovery survives every accident at every statement") {
     constexpr fault firsts[] = {fault::kill_done, fault::kill_late};
     constexpr fault agains[] = {fault::kill_before, fault::kill_late, fault::lost_late};
     for (const auto from : {home_kind::engine, home_kind::postgres}) {
-        const auto steps = count_steps(from);
+        const auto steps = count_steps({from});
         for (std::uint64_t n = 1; n <= steps; ++n)
             for (std::uint64_t r = 1; r < 80; ++r) {
                 const fault first = firsts[(n + r) % 2], again = agains[(n + r / 2) % 3];
                 CAPTURE(n, r, int(first), int(again), int(from));
-                auto w = make_world(from, 2);
+                auto w = make_world({from, 2});
                 disturbed_move(*w, from, n, first);
                 process p(*w);
                 p.steps.at = r;
@@ -171,11 +50,11 @@ TEST_CASE("recovery survives every accident at every statement") {
 }
 
 TEST_CASE("a write into a fenced table is seen: the move is undone, or cleaning rings") {
-    const auto steps = count_steps(home_kind::engine);
+    const auto steps = count_steps({home_kind::engine});
     int undone = 0, rang = 0;
     for (std::uint64_t n = 1; n <= steps; ++n) {
         CAPTURE(n);
-        auto w = make_world(home_kind::engine, 1);
+        auto w = make_world({home_kind::engine, 1});
         process p(*w);
         bool known = false, wrote = false;
         REQUIRE(p.recover(&known));
@@ -214,7 +93,7 @@ TEST_CASE("a write into a fenced table is seen: the move is undone, or cleaning 
 TEST_CASE("a statement that the new home refuses ends the move before anything is held") {
     for (const auto from : {home_kind::engine, home_kind::postgres}) {
         CAPTURE(int(from));
-        auto w = make_world(from, 1);
+        auto w = make_world({from, 1});
         process p(*w);
         bool known = false;
         REQUIRE(p.recover(&known));
@@ -242,7 +121,7 @@ TEST_CASE("a statement that the new home refuses ends the move before anything i
 TEST_CASE("cleaning up after one move is no late write to another") {
     for (const bool somebody_wrote : {false, true}) {
         CAPTURE(somebody_wrote);
-        auto w = make_world(home_kind::engine, 1);
+        auto w = make_world({home_kind::engine, 1});
         process p(*w);
         p.steps.bystanders = {};
         bool known = false;
@@ -270,11 +149,11 @@ TEST_CASE("cleaning up after one move is no late write to another") {
 
 TEST_CASE("a lost store is repaired from the homes") {
     for (const auto from : {home_kind::engine, home_kind::postgres}) {
-        const auto steps = count_steps(from);
+        const auto steps = count_steps({from});
         for (std::uint64_t n = 1; n <= steps; ++n)
             for (const fault f : {fault::kill_before, fault::kill_done}) {
                 CAPTURE(n, int(f), int(from));
-                auto w = make_world(from, 1);
+                auto w = make_world({from, 1});
                 disturbed_move(*w, from, n, f);
                 w->store.forget();
                 check_life_goes_on(*w);
@@ -284,11 +163,11 @@ TEST_CASE("a lost store is repaired from the homes") {
 
 TEST_CASE("while a needed home is down nobody is served, and afterwards everything is right") {
     for (const auto from : {home_kind::engine, home_kind::postgres}) {
-        const auto steps = count_steps(from);
+        const auto steps = count_steps({from});
         for (std::uint64_t n = 1; n <= steps; ++n)
             for (const bool engine_down : {true, false}) {
                 CAPTURE(n, engine_down, int(from));
-                auto w = make_world(from, 1);
+                auto w = make_world({from, 1});
                 disturbed_move(*w, from, n, fault::kill_done);
                 (engine_down ? w->at_engine.down : w->at_postgres.down) = true;
                 {

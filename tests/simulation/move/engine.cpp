@@ -113,7 +113,9 @@ engine::~engine() {
 
 engine::answer engine::exec(const std::string& sql, const std::vector<param>& params) {
     if (sql == "SHOW twill.stats")
-        return rows{{{cell("twill_committed_lsn"), cell(std::to_string(lsn_))}}, 0};
+        return rows{{{cell("twill_commit_total"), cell(std::to_string(commits_))},
+                     {cell("twill_committed_lsn"), cell(std::to_string(lsn_))}},
+                    0};
     if (sql == "SHOW twill.catalog") return catalog();
     const int changes = sqlite3_total_changes(db_);
     sqlite3_stmt* s = nullptr;
@@ -137,6 +139,7 @@ engine::answer engine::exec(const std::string& sql, const std::vector<param>& pa
     if (code != SQLITE_DONE) return tl::unexpected(refused(sqlite3_errmsg(db_)));
     out.affected = static_cast<std::uint64_t>(sqlite3_total_changes(db_) - changes);
     if (ddl || out.affected > 0) ++lsn_;
+    if (out.affected > 0) ++commits_;
     return out;
 }
 

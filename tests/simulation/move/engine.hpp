@@ -43,7 +43,7 @@ class engine {
     };
     answer catalog();
     sqlite3* db_{};
-    std::uint64_t lsn_{100};
+    std::uint64_t lsn_{100}, commits_{7};
     std::deque<late> late_;
 };
 

@@ -208,8 +208,10 @@ class pg_link final : public home_link {
             auto& t = schemas.at(names[0])[names[1]];
             for (const char* c : {"id", "v"})
                 if (holds(sql, std::string("\"") + c + "\" ")) t.columns.emplace_back(c);
-        } else if (begins(sql, "ALTER TABLE")) {
+        } else if (begins(sql, "ALTER TABLE") && holds(sql, " SET SCHEMA ")) {
             return set_schema(names);
+        } else if (begins(sql, "TRUNCATE")) {
+            schemas.at(names[0]).at(names[1]).rows.clear();
         } else if (begins(sql, "DROP SCHEMA")) {
             schemas.erase(names[0]);
         } else if (begins(sql, "/* hotlane: drop fence views */")) {

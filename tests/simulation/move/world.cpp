@@ -57,6 +57,7 @@ findings make_findings(world& w, const std::string& id, home_kind to, context& w
         p.tables.push_back(t);
     }
     p.strays.assign(p.tables.size(), 0);
+    p.ahead = w.ahead && to == home_kind::postgres;
     f.shape = "shape";
     p.epoch = 1;
     const auto& m = w.at_postgres.now().marker;
@@ -129,7 +130,7 @@ std::vector<home_kind> world::probe() {
         made_tables = true;
         at_engine.accepts("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v TEXT)");
     }
-    if (at_engine.accepts("INSERT INTO t (id, v) VALUES (" + a + ", 'x')")) {
+    if (engine_accepts(a)) {
         accepted.push_back(a);
         took.push_back(home_kind::engine);
     }
@@ -141,8 +142,33 @@ std::vector<home_kind> world::probe() {
     return took;
 }
 
+// As a session of hotlane does it: through the gate, and what was written is told before leaving.
+bool world::engine_accepts(const std::string& key) {
+    const std::string sql = "INSERT INTO t (id, v) VALUES (" + key + ", 'x')";
+    if (!through) return at_engine.accepts(sql);
+    const auto route = through->current();
+    if (!route->served || route->at.kind != home_kind::engine || !through->gate.try_enter())
+        return false;
+    const auto watch = through->changes.number();
+    const bool took = at_engine.accepts(sql);
+    const std::vector<std::string> tables{"T"};
+    if (took) through->changes.take({.watch = watch, .commits = 1, .tables = tables});
+    through->gate.leave();
+    return took;
+}
+
 std::vector<std::string> world::rows_at(home_kind home) {
     return home == home_kind::engine ? at_engine.column("SELECT id FROM t") : at_postgres.keys("t");
+}
+
+std::vector<std::string> world::pairs_of_u(home_kind home) {
+    if (home == home_kind::engine)
+        return at_engine.column("SELECT id || ' ' || v FROM u ORDER BY id");
+    std::vector<std::string> out;
+    for (const auto& r : at_postgres.now().schemas.at("public").at("u").rows)
+        out.push_back(r[0].value_or("NULL") + " " + r[1].value_or("NULL"));
+    std::sort(out.begin(), out.end());
+    return out;
 }
 
 std::vector<std::string> world::strays() {
@@ -161,6 +187,7 @@ process::process(world& in)
       around{in.model, tools, in.store, &fixed_now, {}, nullptr},
       homes(std::make_unique<sim_connector>(in, steps)),
       with{around, *tool, *homes, steps, {}} {
+    if (w.by_hotlane) w.through = tool.get();
     with.limit.settle = std::chrono::milliseconds(0);
     with.limit.settle_pause = std::chrono::milliseconds(0);
     steps.bystanders = [this] { w.probe(); };

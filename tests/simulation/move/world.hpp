@@ -68,6 +68,13 @@ struct world {
     bool made_tables{false};
     std::uint32_t chance{1};
 
+    // Moves out copy ahead of their hold.
+    bool ahead{false};
+    // Applications come to the engine through this tool of hotlane's, where it lives there;
+    // nullptr: they go round hotlane.
+    bool by_hotlane{false};
+    hotlane::placement::tool_entry* through{nullptr};
+
     int next_key{1};
     std::vector<std::string> accepted;  // keys that some home took
     bool both_accepted{false};
@@ -75,9 +82,11 @@ struct world {
     world();
     // Each home is asked once to take a row, from outside.
     std::vector<hotlane::policy::home_kind> probe();
+    bool engine_accepts(const std::string& key);
     // Rows of t at a home; strays are rows that were renamed aside with an alarm.
     [[nodiscard]] std::vector<std::string> rows_at(hotlane::policy::home_kind home);
     [[nodiscard]] std::vector<std::string> strays();
+    [[nodiscard]] std::vector<std::string> pairs_of_u(hotlane::policy::home_kind home);  // by id
 };
 
 // One life of hotlane's control plane.
@@ -91,6 +100,7 @@ struct process {
     hotlane::move::context with;
 
     explicit process(world& in);
+    ~process() { w.through = nullptr; }
     void saw(const std::string& sql);  // a client ran it
     // False: killed on the way.
     bool move(hotlane::policy::home_kind to, hotlane::move::report* out = nullptr);

@@ -29,8 +29,7 @@ struct alone : script {
     }
     // What goes before a transaction at PostgreSQL, answered.
     void level() {
-        if (to_link().find("isolation") != std::string::npos)
-            home(b::complete("SET") + b::ready());
+        if (to_link().find("isolation") != std::string::npos) home(b::complete("SET") + b::ready());
     }
     // The homes said: it lives elsewhere (or, with the same generation, that nothing moved).
     void lives_at(home_kind kind, std::uint64_t generation = 2) {

@@ -160,6 +160,8 @@ class scripted_environment : public unpooled_environment {
     int entered{0}, left{0}, waits_cancelled{0}, inside{0};
     std::vector<ended_transaction> ended;
     std::vector<std::string> ended_sql, ended_table, ddl, limits;
+    std::uint64_t watch{0};
+    std::vector<std::vector<std::string>> ended_writes;  // tables, of each
     std::set<std::uint64_t> wanted;  // fingerprints that were seen and are wanted no more
     std::vector<std::pair<std::string, std::vector<std::uint32_t>>> seen;
 
@@ -187,7 +189,10 @@ class scripted_environment : public unpooled_environment {
         ended.push_back(one);
         ended_sql.emplace_back(one.sql);
         ended_table.emplace_back(one.table);
+        ended_writes.emplace_back(one.writes.tables.begin(), one.writes.tables.end());
+        ended.back().writes.tables = {};  // they end with this call
     }
+    std::uint64_t write_watch() override { return watch; }
     void cancel_wait() override { ++waits_cancelled; }
     std::string issue_secret(std::uint32_t) override { return "ours"; }
     void ddl_seen(std::string_view sql) override { ddl.emplace_back(sql); }
