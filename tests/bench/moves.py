@@ -19,7 +19,7 @@ from hotlane_test.servers import PG_BIN, Bench
 POLICIES = """policies:
   default:
     mode: observe
-    rails: {hold_max: 600s}
+    rails: {hold_max: 600s, hold_budget: 1h, cooldown: 600s, moves_per_hour: 100}
 """
 PIPE_ROWS, ROUNDS = 100_000, 3
 TABLE = "CREATE TABLE archive (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, body TEXT)"

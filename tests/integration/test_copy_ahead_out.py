@@ -13,18 +13,18 @@ from hotlane_test.servers import Bench
 POLICIES = """policies:
   default:
     mode: observe
-    rails: {hold_max: 5s}
+    rails: {hold_max: 60s}
 """
 ROWS = 150_000          # of the table that makes a held copy long
-TOOLS = {               # what its configuration says besides
-    "calm": "",
-    "held": "copy: held",
-    "round": "copy: ahead",
-    "doubt": "copy: ahead",
-    "ddl": "",
-    "stop": "",
+TOOLS = {               # what its configuration says besides; the budgets leave a slow machine its time
+    "calm": "hold: 60s",
+    "held": "hold: 60s, copy: held",
+    "round": "hold: 60s, copy: ahead",
+    "doubt": "hold: 60s, copy: ahead",
+    "ddl": "hold: 60s",
+    "stop": "hold: 60s",
     "hot": "hold: 250ms",
-    "lone": "copy: ahead",
+    "lone": "hold: 60s, copy: ahead",
 }
 
 
@@ -33,8 +33,8 @@ def bench():
     with Bench(list(TOOLS), commit_latency="2ms", scan_cost="50ns", policies=POLICIES, gate=Gate) as b:
         text = b.hotlane.config_path.read_text()
         for tool, more in TOOLS.items():
-            if more:
-                text = text.replace(f"  - name: {tool}\n", f"  - name: {tool}\n    {more}\n")
+            lines = "".join(f"    {line}\n" for line in more.split(", "))
+            text = text.replace(f"  - name: {tool}\n", f"  - name: {tool}\n{lines}")
         b.hotlane.config_path.write_text(text)
         b.hotlane.start()
         for tool in TOOLS:
@@ -97,7 +97,7 @@ def while_copying(bench, tool):
 def ended(bench, move):
     def done():
         found = bench.hotlane.json("moves", move)
-        return found if found["outcome"] else None
+        return found if found["outcome"] not in ("", "running") else None
     return wait_until(done, 120, f"move {move} ends")
 
 

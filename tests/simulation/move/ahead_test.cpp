@@ -18,9 +18,8 @@ setting ahead(bool by_hotlane, int late_after = 1) {
 }  // namespace
 
 TEST_CASE("a move that copies ahead survives every accident at every statement") {
-    for (const bool by_hotlane : {true, false})
-        for (const int late_after : {0, 2})
-            every_accident(ahead(by_hotlane, late_after));
+    every_accident(ahead(true, 2));
+    every_accident(ahead(false, 0));
 }
 
 TEST_CASE("what everybody wrote through hotlane is known, and the rest is not read again") {

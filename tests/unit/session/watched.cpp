@@ -369,8 +369,10 @@ TEST_CASE("nobody is told where nobody watches, or the tool lives on PostgreSQL"
     }
     SECTION("PostgreSQL") {
         watched s(home_kind::postgres);
-        const auto got = s.run({{f::query("UPDATE t SET n = 1"), done("UPDATE 1")}});
+        const auto got =
+            s.run({{f::query("UPDATE t SET n = 1 WHERE id = 1"), done("SET") + done("UPDATE 1")}});
         CHECK(got.commits == 0);
+        REQUIRE(s.env().ended.size() == 1);
         CHECK(s.env().ended[0].writes.watch == 0);
     }
 }
