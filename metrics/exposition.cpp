@@ -286,6 +286,8 @@ class writer {
         };
         each(names::links_closed, &tool_snapshot::links_closed);
         each(names::pins, &tool_snapshot::pins);
+        by_tool(names::after_error_blocks, [](one t) { return wide(t.after_error_blocks); });
+        each(names::after_error, &tool_snapshot::after_error);
         each(names::retries, &tool_snapshot::retries);
     }
 

@@ -71,6 +71,8 @@ inline constexpr metric_name links_made{"hotlane_links_made_total", k::counter, 
 inline constexpr metric_name link_failures{"hotlane_link_failures_total", k::counter, "tool", "Links to the home that could not be opened."};
 inline constexpr metric_name links_closed{"hotlane_links_closed_total", k::counter, "tool,reason", "Shared links that were closed: idle, lifetime, route, broken, state (something of a client was left), evicted (for another identity), shutdown."};
 inline constexpr metric_name pins{"hotlane_pins_total", k::counter, "tool,reason", "Sessions that can no longer change their link, by what they hold there."};
+inline constexpr metric_name after_error_blocks{"hotlane_after_error_blocks_total", k::counter, "tool", "Blocks (BEGIN .. COMMIT) that went on after an error at the engine; PostgreSQL would refuse what follows."};
+inline constexpr metric_name after_error{"hotlane_after_error_statements_total", k::counter, "tool,statement", "Statements that did something at the engine after an error in their block."};
 inline constexpr metric_name pinned{"hotlane_pinned_sessions", k::gauge, "tool", "Sessions that keep their link."};
 inline constexpr metric_name retries{"hotlane_retries_total", k::counter, "tool,outcome", "Statements that met a write conflict under lever 1: recovered, exhausted, too_large, given_up."};
 inline constexpr metric_name retry_tries{"hotlane_retry_tries_total", k::counter, "tool", "Tries that lever 1 made."};
@@ -129,7 +131,7 @@ inline constexpr std::array all{
     commit_time, writes_dropped, sessions,
     held_clients, transactions, write_transactions, conflicts, client_errors, unknown_outcomes,
     queue_wait, links_open, links_lent, link_waiters, link_waits, link_wait, links_made,
-    link_failures, links_closed, pins, pinned, retries, retry_tries, hold, moves, move_info, move_start,
+    link_failures, links_closed, pins, pinned, after_error_blocks, after_error, retries, retry_tries, hold, moves, move_info, move_start,
     move_phase_start, fence_left, late_write, home_up, route_info, route_epoch, route_served, samples,
     sample_errors, sample_duration, sample_at, windows, record_bytes, record_errors,
     client_connections, client_connections_total, limit_hits, log_suppressed, fleet_store_up, fleet_leads,

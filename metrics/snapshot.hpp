@@ -77,7 +77,8 @@ struct tool_snapshot {
     policy::traffic traffic;
     std::uint64_t links_open{}, links_lent{}, link_waiters{}, link_waits{}, link_wait_us{};
     std::uint64_t links_made{}, link_failures{}, pinned{}, retry_tries{};
-    std::map<std::string, std::uint64_t, std::less<>> links_closed, pins, retries;
+    std::map<std::string, std::uint64_t, std::less<>> links_closed, pins, retries, after_error;
+    std::uint64_t after_error_blocks{};
     hold_histogram hold;
 
     std::map<std::pair<policy::home_kind, std::string>, std::uint64_t> moves;  // to, outcome

@@ -39,6 +39,13 @@ struct route_options {
 };
 int order_route(const client_options& with, const route_options& what);
 
+// Which home of a tool holds from now on, where they cannot tell. Not adopted: exit 1 or 6.
+struct adopt_options {
+    std::string home;  // engine | postgres
+    bool execute{false};
+};
+int adopt_home(const client_options& with, const std::string& tool, const adopt_options& what);
+
 // abort, reverse or complete; only a reverse can be waited for.
 int act_on_move(const client_options& with,
                 const std::string& id,

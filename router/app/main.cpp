@@ -35,6 +35,7 @@ struct command_line {
     std::string tool;
     std::string move;
     route_options route;
+    adopt_options adopt;
     pin_options pin;
     std::string length;
     int limit{20};
@@ -192,6 +193,24 @@ void add_route(command_line& c) {
     route.add_flag("--wait", c.route.wait, "wait for the end; exit 1 or 6 if it did not move");
 }
 
+void add_adopt(command_line& c) {
+    auto& adopt = add_client(
+        c,
+        c.app,
+        "adopt",
+        "Say which home of a tool holds where they cannot tell (PostgreSQL was restored); without "
+        "--execute only what each has",
+        [&c] { return adopt_home(c.client, c.tool, c.adopt); });
+    add_tool(c, adopt);
+    adopt.add_option("--home", c.adopt.home, "engine or postgres")
+        ->required()
+        ->check(CLI::IsMember({"engine", "postgres"}));
+    auto* const execute = adopt.add_flag("--execute", c.adopt.execute, "do it");
+    adopt.add_flag("--dry-run")
+        ->description("only say what it would mean (the default)")
+        ->excludes(execute);
+}
+
 int pin_now(command_line& c) {
     const auto length = parse_length(c.length);
     if (!length) {
@@ -224,6 +243,7 @@ void add_moves(command_line& c) {
 void add_verbs(command_line& c) {
     add_looks(c);
     add_route(c);
+    add_adopt(c);
     add_moves(c);
     auto* const shard = c.app.add_subcommand("shard", "Answer the advice to shard a hot row");
     shard->require_subcommand(1);

@@ -159,6 +159,7 @@ constexpr std::array rows{
     row{"POST", {"moves", "*"}, post_move},
     row{"GET", {"orders", "*"}, get_order},
     row{"POST", {"tools", "*", "route"}, post_route},
+    row{"POST", {"tools", "*", "adopt"}, post_adopt},
     row{"POST", {"tools", "*", "verify"}, post_verify},
     row{"GET", {"tools", "*", "eject"}, get_eject},
     row{"POST", {"tools", "*", "shard"}, post_shard},

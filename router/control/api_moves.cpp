@@ -192,4 +192,34 @@ api_answer get_eject(controller& at, const api_request& request) {
     return look(at, request.path[1], at.shared().act.eject);
 }
 
+// {home, execute}: without `execute` what each home has, and what adopting one would mean.
+api_answer post_adopt(controller& at, const api_request& request) {
+    const auto tool = at.find(request.path[1]);
+    if (!tool) return unknown_tool(at, request.path[1]);
+    const auto home = home_of(request.body, "home");
+    if (!home) return fail(400, "`home` must be engine or postgres");
+    const auto execute = request.body.find("execute");
+    if (execute != request.body.end() && !execute->is_boolean())
+        return fail(400, "`execute` must be true or false");
+    if (at.moves().busy(tool->name()))
+        return fail(409, fmt::format("a move of {} is under way", tool->name()), "hotlane moves");
+    if (!at.shared().act.adopt) return fail(500, "this hotlane cannot adopt homes");
+    const bool acts = execute != request.body.end() && execute->get<bool>();
+    const auto ended = at.adopt({tool->name(), *home, who(request.body), acts});
+    json refusals = json::array();
+    for (const auto& r : ended.refusals)
+        refusals.push_back({{"code", r.code}, {"message", r.message}, {"mend", r.mend}});
+    json body{{"tool", tool->name()},
+              {"home", policy::to_string(*home)},
+              {"executed", acts},
+              {"would_adopt", ended.refusals.empty()},
+              {"adopted", ended.done},
+              {"refusals", std::move(refusals)},
+              {"detail", ended.detail}};
+    if (!acts && ended.refusals.empty())
+        body["next_steps"] = {fmt::format(
+            "hotlane adopt {} --home {} --execute", tool->name(), policy::to_string(*home))};
+    return good(std::move(body));
+}
+
 }  // namespace hotlane::control

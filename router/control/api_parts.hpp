@@ -27,6 +27,7 @@ admin::api_answer get_moves(controller& at, const admin::api_request& request);
 admin::api_answer get_move(controller& at, const admin::api_request& request);
 admin::api_answer get_order(controller& at, const admin::api_request& request);
 admin::api_answer get_eject(controller& at, const admin::api_request& request);
+admin::api_answer post_adopt(controller& at, const admin::api_request& request);
 admin::api_answer post_verify(controller& at, const admin::api_request& request);
 admin::api_answer post_route(controller& at, const admin::api_request& request);
 admin::api_answer post_move(controller& at, const admin::api_request& request);

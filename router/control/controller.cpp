@@ -64,7 +64,6 @@ void controller::start_fleet() {
     placer_.on_tried = [this](placement::tool_entry& entry, bool placed) {
         coordinator_->looked(entry, placed);
     };
-    placer_.moving = [this](const std::string& tool) { return mover_.busy(tool); };
     coordinator::hooks with;
     with.elected = [this] { placer_.look_again(); };
     with.looked = [this] { return placer_.tried_all(); };
@@ -73,7 +72,7 @@ void controller::start_fleet() {
         for (const auto& each : desks())
             each->take_over();
     };
-    with.moving = [this](const std::string& tool) { return mover_.busy(tool); };
+    with.moving = [this](const std::string& tool) { return works_on(tool); };
     coordinator_->start(std::move(with));
 }
 
@@ -83,6 +82,14 @@ void controller::start() {
         if (coordinator_ != nullptr) coordinator_->meet(entry);
         placer_.meet(entry);
     };
+    in_.tools.on_ddl = [this] {
+        {
+            const std::lock_guard lock(ddl_mutex_);
+            ddl_due_ = true;
+        }
+        ddl_passed_.notify_one();
+    };
+    placer_.moving = [this](const std::string& tool) { return works_on(tool); };
     placer_.on_placed = [this](placement::tool_entry& entry) { placed(entry); };
     for (const auto& entry : in_.tools.all())
         open_desk(entry);
@@ -91,6 +98,7 @@ void controller::start() {
     sampler_.start();
     if (coordinator_ != nullptr) start_fleet();
     placer_.start();
+    ddl_keeper_ = std::jthread([this](const std::stop_token& stop) { keep_ddl(stop); });
     ticker_ = std::jthread([this](const std::stop_token& stop) { tick_all(stop); });
 }
 
@@ -101,6 +109,10 @@ bool controller::stop(std::chrono::milliseconds grace) {
     if (ticker_.joinable()) {
         ticker_.request_stop();
         ticker_.join();
+    }
+    if (ddl_keeper_.joinable()) {
+        ddl_keeper_.request_stop();
+        ddl_keeper_.join();
     }
     placer_.stop();
     sampler_.stop();
@@ -183,6 +195,43 @@ move::checked controller::look_at(
     return what(*entry, around);
 }
 
+bool controller::works_on(const std::string& tool) const {
+    if (mover_.busy(tool)) return true;
+    const std::lock_guard lock(mutex_);
+    return adopting_.count(tool) > 0;
+}
+
+move::adopted controller::adopt(const move::adoption& what) {
+    const std::lock_guard one_at_a_time(cleaning_);  // the copies that it needs stay
+    {
+        const std::lock_guard lock(mutex_);
+        adopting_.insert(what.tool);
+    }
+    const auto model = model_.get();
+    const std::atomic<bool>* stop = &stopping_;
+    move::surroundings around{*model, in_.tools, in_.store, in_.now, {}, stop, in_.others};
+    auto out = in_.act.adopt(what, around);
+    {
+        const std::lock_guard lock(mutex_);
+        adopting_.erase(what.tool);
+    }
+    const auto entry = in_.tools.find(what.tool);
+    if (!what.execute || !entry) return out;
+    const bool served = entry->current()->served;
+    if (coordinator_ != nullptr) coordinator_->looked(*entry, served);
+    if (served) placed(*entry);
+    if (in_.act.poke) in_.act.poke(what.tool);
+    placer_.add(what.tool);  // looks once more, and goes on where a home did not answer
+    in_.log(out.done ? severity::warning : severity::error,
+            "home_adopted",
+            {{"tool", what.tool},
+             {"home", policy::to_string(what.home)},
+             {"by", what.ordered_by},
+             {"done", out.done},
+             {"epoch", entry->current()->epoch}});
+    return out;
+}
+
 move::report controller::rehearse(const move::request& what) {
     const auto model = model_.get();
     if (const auto at = find(what.tool)) {
@@ -219,6 +268,24 @@ controller::reload_figures controller::reloads() const {
     return reloads_;
 }
 
+// A store that refuses is tried again by the ticker; here only what has just passed is brought in.
+void controller::keep_ddl(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+        {
+            std::unique_lock lock(ddl_mutex_);
+            if (!ddl_passed_.wait(lock, stop, [this] { return ddl_due_; })) return;
+            ddl_due_ = false;
+        }
+        // Who follows has its DDL kept by the coordinator; the rest goes to the leader.
+        if (!in_.may_decide() && coordinator_ != nullptr) {
+            coordinator_->keep_all_ddl();
+            continue;
+        }
+        for (const auto& each : desks())
+            if (each->entry().seen.ddl_unkept() > 0) each->take_observations();
+    }
+}
+
 void controller::tick_all(const std::stop_token& stop) {
     std::mutex sleep;
     std::condition_variable_any wake;
@@ -241,6 +308,8 @@ void controller::tick_all(const std::stop_token& stop) {
 bool controller::is_due(const placement::move_record& record) {
     const auto entry = in_.tools.find(record.tool);
     if (!entry || record.ended == policy::time_point{} || mover_.busy(record.tool)) return false;
+    // While nobody knows where the tool lives, its last copy may be what an operator needs.
+    if (!entry->current()->served) return false;
     const policy::duration wait =
         record.outcome == "done" ? entry->settings.keep : with_.clean_undone_after;
     if (record.outcome != "done" && record.outcome != "undone" &&
@@ -272,7 +341,8 @@ void controller::clean_up() {
     for (const auto& record : *moves) {
         if (record.id <= tidy_up_to_) continue;
         if (is_due(record)) clean_one(record);
-        const bool nothing = record.outcome == "refused" || was_cleaned(record.id);
+        const bool nothing = record.outcome == "refused" ||
+                             record.outcome == move::adopted_outcome || was_cleaned(record.id);
         if (!nothing && (first_left.empty() || record.id < first_left)) first_left = record.id;
     }
     for (const auto& record : *moves)

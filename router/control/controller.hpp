@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -94,6 +95,9 @@ class controller final : public admin::service {
     move::checked look_at(
         const std::string& tool,
         const std::function<move::checked(placement::tool_entry&, move::surroundings&)>& what);
+    // An operator's word on where a tool lives that the homes cannot tell of; on the caller's
+    // thread. No move, clean-up or look of ours works on the tool meanwhile.
+    move::adopted adopt(const move::adoption& what);
     // Preflight only, on the caller's thread.
     move::report rehearse(const move::request& what);
 
@@ -112,12 +116,14 @@ class controller final : public admin::service {
     void move_begun(const order& given);
     void move_ended(const order& ended);
     void tick_all(const std::stop_token& stop);
+    void keep_ddl(const std::stop_token& stop);
     void start_fleet();
     void remember_moves();
     void clean_up();
     void clean_one(const placement::move_record& record);
     bool is_due(const placement::move_record& record);
     bool was_cleaned(const std::string& move);
+    [[nodiscard]] bool works_on(const std::string& tool) const;
     [[nodiscard]] policy::settings policy_of(const placement::tool_entry& entry) const;
 
     live_model model_;
@@ -137,12 +143,17 @@ class controller final : public admin::service {
     mutable std::mutex mutex_;
     std::map<std::string, std::shared_ptr<desk>> desks_;
     std::map<std::string, std::string> late_writes_;
+    std::set<std::string> adopting_;  // tools
     reload_figures reloads_;
     metrics::exposition exposition_;
     std::set<std::string> cleaned_;  // moves; under cleaning_
     std::string tidy_up_to_;         // no move up to this id has anything left; of the ticker
     std::mutex cleaning_;            // one clean-up at a time
     std::mutex reloading_;           // one at a time
+    std::mutex ddl_mutex_;
+    std::condition_variable_any ddl_passed_;
+    bool ddl_due_{false};
+    std::jthread ddl_keeper_;  // into the store, while the client waits to be told
     std::jthread ticker_;
 };
 

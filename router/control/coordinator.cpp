@@ -220,7 +220,10 @@ void coordinator::change(lead_event what) {
     // What was counted while this one led was its own; the next leader is told of what comes.
     const std::lock_guard lock(mutex_);
     for (auto& [name, tool] : tools_)
-        if (tool.entry) tool.told = read_counters(tool.entry->counted);
+        if (tool.entry) {
+            tool.told = read_counters(tool.entry->counted);
+            tool.after_error_told = placement::read_after_error(tool.entry->counted);
+        }
 }
 
 void coordinator::follow_news() {

@@ -67,12 +67,16 @@ class coordinator final : public move::fleet {
     // Leads, and has seen every home: it may decide and move.
     [[nodiscard]] bool decides() const { return state_ == placement::lead_state::leading; }
 
+    // What passed here of DDL goes into the store, where it is not there yet.
+    void keep_all_ddl();
+
     // move::fleet
     [[nodiscard]] bool leads() const override;
     tl::expected<std::uint64_t, std::string> number_above(std::uint64_t seen) override;
     tl::expected<void, std::string> hold(const std::string& tool,
                                          const std::string& move,
-                                         std::chrono::steady_clock::time_point until) override;
+                                         std::chrono::steady_clock::time_point until,
+                                         const std::function<bool()>& goes_on) override;
     void release(const std::string& tool, const std::string& move) override;
 
     struct figures {
@@ -100,7 +104,8 @@ class coordinator final : public move::fleet {
         steady::time_point look_at{};
         steady::time_point confirmed{};  // a marker or the store said so
         std::uint64_t links_seen{0};
-        std::array<std::uint64_t, 6> told{};       // counters in the last report
+        std::array<std::uint64_t, 6> told{};  // counters in the last report
+        placement::after_error_counts after_error_told{};
         std::deque<std::string> ddl;               // seen here, not in the store yet
         std::vector<placement::observation> seen;  // for the next report
         policy::time_point statements_told{};
@@ -124,7 +129,6 @@ class coordinator final : public move::fleet {
     [[nodiscard]] nlohmann::json report();
     void take(known& tool);
     bool keep_ddl(const std::string& tool);
-    void keep_all_ddl();
     void confirm_one(known& tool, bool told, steady::time_point now);
     void confirm();
     void watch(const std::stop_token& stop);
@@ -150,6 +154,7 @@ class coordinator final : public move::fleet {
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
     std::map<std::string, known> tools_;
+    std::mutex keeping_ddl_;  // one at a time, in the order in which it passed; before mutex_
     std::set<std::string> to_poke_;
     placement::own_lease lease_;
     placement::lease_watch others_;

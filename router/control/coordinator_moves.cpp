@@ -36,7 +36,8 @@ tl::expected<std::uint64_t, std::string> coordinator::number_above(std::uint64_t
 
 tl::expected<void, std::string> coordinator::hold(const std::string& tool,
                                                   const std::string& move,
-                                                  steady::time_point until) {
+                                                  steady::time_point until,
+                                                  const std::function<bool()>& goes_on) {
     if (!decides()) return tl::unexpected(std::string("this sidecar does not lead"));
     ++statements_;
     if (const auto put = store_.put_hold({tool, move, true}); !put)
@@ -62,11 +63,11 @@ tl::expected<void, std::string> coordinator::hold(const std::string& tool,
         const auto missing = round.missing(others_, steady::now());
         if (here && missing.empty()) return {};
         if (!leads() || stopping_) return tl::unexpected(std::string("this sidecar leads no more"));
-        if (steady::now() >= until) {
+        if (steady::now() >= until || !goes_on()) {
             std::string who = here ? "" : "this sidecar";
             for (const auto& id : missing)
                 who += (who.empty() ? "" : ", ") + names[id];
-            return tl::unexpected(fmt::format("not drained in time: {}", who));
+            return tl::unexpected(fmt::format("not drained yet: {}", who));
         }
         changed_.wait_until(lock, std::min(until, steady::now() + with_.ack_look));
         if (missing.empty()) continue;

@@ -144,6 +144,7 @@ void coordinator::take(known& tool) {
 
 // False: the store did not take it; it waits here, and the schema counts as not known whole.
 bool coordinator::keep_ddl(const std::string& tool) {
+    const std::lock_guard one_at_a_time(keeping_ddl_);
     std::deque<std::string> waiting;
     placement::tool_entry* entry = nullptr;
     {
@@ -200,6 +201,8 @@ nlohmann::json coordinator::report() {
                            tool.entry->statements.lately(until),
                            std::exchange(tool.statements_told, until),
                            with_.observations_max);
+            const auto went_on = placement::read_after_error(tool.entry->counted);
+            add_after_error(said, std::exchange(tool.after_error_told, went_on), went_on);
             const auto dropped = tool.entry->writes.dropped();
             add_writes(said,
                        tool.entry->writes.take(),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "router/move/sessions.hpp"
+
 namespace hotlane::control {
 
 using nlohmann::json;
@@ -53,6 +55,17 @@ void add_retries(std::string& out, const tool_view& tool) {
                          count(3)));
 }
 
+// Here and on the other sidecars.
+void add_after_error(std::string& out, const tool_view& tool) {
+    const auto seen = move::after_error_of(*tool.entry);
+    if (seen.blocks == 0) return;
+    add_line(out,
+             fmt::format("{} blocks went on after an error ({}): the engine lets them, PostgreSQL "
+                         "refuses everything up to ROLLBACK and commits nothing.",
+                         seen.blocks,
+                         seen.in_words()));
+}
+
 std::string indented(const std::string& text) {
     std::string out = "    ";
     for (const char c : text) {
@@ -96,6 +109,7 @@ std::string explain_text(const tool_view& tool, const json& decisions) {
     add_sampling(out, tool);
     add_evidence(out, tool);
     add_retries(out, tool);
+    add_after_error(out, tool);
     add_decisions(out, decisions);
     add_recipes(out, tool);
     return out;

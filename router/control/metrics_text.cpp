@@ -70,6 +70,8 @@ void add_traffic(metrics::tool_snapshot& out, const tool_view& tool) {
     counts(placement::pin_reasons, c.pins, out.pins);
     out.pins.erase("none");
     counts(placement::retry_outcomes, c.retries, out.retries);
+    counts(placement::after_error_words, c.after_error, out.after_error);
+    out.after_error_blocks = read(c.after_error_blocks);
 }
 
 // What was expected of the last moves, what came true, and what the expectations rest on.

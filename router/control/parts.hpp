@@ -57,6 +57,8 @@ struct world {
     // Looks at the homes that an operator asks for; they change nothing.
     std::function<move::checked(placement::tool_entry&, move::surroundings&)> verify{};
     std::function<move::checked(placement::tool_entry&, move::surroundings&)> eject{};
+    // An operator's word on which home holds.
+    std::function<move::adopted(const move::adoption&, move::surroundings&)> adopt{};
 };
 
 world real_world();  // move::run and its kin

@@ -82,6 +82,16 @@ void add_statements(json& report,
     if (!list.empty()) report["statements"] = std::move(list);
 }
 
+void add_after_error(json& report,
+                     const placement::after_error_counts& before,
+                     const placement::after_error_counts& now) {
+    if (before == now) return;
+    json more = json::array();
+    for (std::size_t i = 0; i < now.size(); ++i)
+        more.push_back(now[i] - before[i]);
+    report["after_error"] = std::move(more);
+}
+
 void add_writes(json& report,
                 const std::vector<policy::write_interval>& writes,
                 std::uint64_t dropped,
@@ -117,6 +127,13 @@ void merge_report(placement::tool_entry& into,
                                                       &to.hold_wait_us};
         for (std::size_t i = 0; i < counts->size(); ++i)
             fields[i]->fetch_add((*counts)[i].get<std::uint64_t>(), relaxed);
+    }
+    const auto went_on = report.value("after_error", json::array());
+    if (went_on.size() == placement::after_error_counts{}.size()) {
+        auto& to = into.elsewhere;
+        to.after_error_blocks.fetch_add(went_on[0].get<std::uint64_t>(), relaxed);
+        for (std::size_t i = 0; i < to.after_error.size(); ++i)
+            to.after_error[i].fetch_add(went_on[i + 1].get<std::uint64_t>(), relaxed);
     }
     for (const auto& said : report.value("seen", json::array()))
         if (auto one = to_observation(said)) into.seen.push(std::move(*one));

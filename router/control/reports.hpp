@@ -23,6 +23,10 @@ void add_statements(nlohmann::json& report,
                     const std::vector<placement::seen_statement>& lately,
                     policy::time_point since,
                     std::size_t most);
+// What went on after an error goes with it.
+void add_after_error(nlohmann::json& report,
+                     const placement::after_error_counts& before,
+                     const placement::after_error_counts& now);
 // The write transactions go with it, as microseconds before the report: clocks of sidecars are
 // never compared. Those beyond `most` are left out and counted, so that nobody predicts from a
 // part.

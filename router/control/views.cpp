@@ -64,6 +64,9 @@ json traffic_json(const placement::tool_entry& entry) {
             {"pinned_ended", read(c.pinned_ended)},
             {"links", links_json(c)},
             {"pins", counts_json(placement::pin_reasons, c.pins)},
+            {"after_error",
+             {{"blocks", read(c.after_error_blocks)},
+              {"statements", counts_json(placement::after_error_words, c.after_error)}}},
             {"retries", retries_json(entry)},
             {"waiting", entry.gate.waiting()}};
 }

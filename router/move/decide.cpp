@@ -24,7 +24,8 @@ struct move_row {
 constexpr std::string_view unreachable_reason =
     "the PostgreSQL home does not answer; its marker decides where the tool lives";
 constexpr std::string_view lost_marker_reason =
-    "the marker is missing at the PostgreSQL home (restored, or another server?)";
+    "the marker is missing at the PostgreSQL home (restored, or another server?); `hotlane adopt` "
+    "shows what each home has";
 constexpr std::string_view wrong_marker_reason =
     "the marker at the PostgreSQL home contradicts the journal of a committed move";
 constexpr std::string_view forget_reason = "the homes know a later move than the journal";
@@ -106,7 +107,7 @@ constexpr std::string_view traces_reason =
     "the engine bears traces of a move and no marker is known; PostgreSQL must tell";
 constexpr std::string_view restored_reason =
     "the marker has a lower epoch than the store: the PostgreSQL home was restored; `hotlane "
-    "moves` shows what was known";
+    "adopt` shows what each home has, and ends it";
 
 constexpr std::string_view under_way_reason =
     "the tool is on its way to the engine; the leader of the fleet says when it is there";
@@ -118,7 +119,7 @@ constexpr verdict ask() {
     return {W::nobody, N::none, P::none, X::none, true, {}};
 }
 
-constexpr std::array<rest_row, 22> rest_rows{{
+constexpr std::array<rest_row, 24> rest_rows{{
     {M::unreachable, S::engine, {}, {W::engine}},
     {M::unreachable, S::postgres, {}, wait(unreachable_reason)},
     {M::unreachable, S::none, E::unasked, ask()},
@@ -138,8 +139,10 @@ constexpr std::array<rest_row, 22> rest_rows{{
     {M::staging, S::postgres_ahead, {}, wait(restored_reason)},
     {M::staging, {}, {}, {W::engine, N::repair, P::undo_stage}},
     {M::serving, S::engine_ahead, {}, wait(restored_reason)},
+    {M::serving, S::postgres_ahead, {}, wait(restored_reason)},
     {M::serving, {}, {}, {W::postgres}},
     {M::fenced, S::engine_ahead, {}, wait(restored_reason)},
+    {M::fenced, S::postgres_ahead, {}, wait(restored_reason)},
     {M::fenced, {}, {}, {W::postgres, N::none, P::unfence}},
 }};
 

@@ -190,6 +190,7 @@ bool recover_tool(context& with) {
         s = resolve(with, latest, journal_of::another);
     }
     if (s.known && s.where == policy::home_kind::engine) note_first_sight(with);
+    if (s.known) end_adoptions(with, s.epoch);
     set_route(with, s);
     if (s.known && !with.around.others && with.tool.gate.held()) with.tool.gate.release();
     return s.known;

@@ -119,6 +119,13 @@ END $do$)",
                        fmt::arg("schema", literal(schema)));
 }
 
+std::string tables_sql(const std::string& schema) {
+    return fmt::format("/* hotlane: tables */ SELECT c.relname FROM pg_class c JOIN pg_namespace n "
+                       "ON n.oid = c.relnamespace WHERE n.nspname = {} AND {} ORDER BY 1",
+                       literal(schema),
+                       is_tool_table());
+}
+
 std::string shape_sql(const std::string& schema) {
     return fmt::format(
         R"(/* hotlane: shape */ SELECT md5(coalesce(string_agg(x, '|' ORDER BY x), '')) FROM (

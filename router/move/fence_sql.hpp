@@ -17,6 +17,8 @@ std::string fence_sql(const std::string& schema,
 std::string unfence_sql(const std::string& schema, const std::string& fenced);
 // Drops the raising views of earlier moves from `schema`.
 std::string drop_fence_views_sql(const std::string& schema);
+// The names of the tool's tables in `schema`.
+std::string tables_sql(const std::string& schema);
 // One text that changes with any table, column, default or constraint of `schema`.
 std::string shape_sql(const std::string& schema);
 // The condition on pg_class c, pg_namespace n for a table of the tool.

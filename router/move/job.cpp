@@ -88,8 +88,12 @@ outcome hold_tool(active_move& m) {
     m.holding = true;
     if (auto* const others = m.with.around.others) {
         const shown_wait shown(m.with.around.live, "every sidecar to hold the tool");
-        const auto held = others->hold(m.record.tool, m.record.id, m.held_at + m.hold_max / 2);
-        if (held) return may_go_on(m);
+        // An order to stop ends the wait, too.
+        const auto held = others->hold(m.record.tool, m.record.id, m.held_at + m.hold_max / 2, [&] {
+            return may_go_on(m).has_value();
+        });
+        if (auto late = may_go_on(m); !late) return late;
+        if (held) return {};
         return tl::unexpected(refusal{"drain_timeout",
                                       held.error(),
                                       "move when no long transaction runs and all sidecars answer, "
@@ -161,6 +165,10 @@ outcome try_levers(active_move& m) {
     if (auto dropped = drop_table(engine, a); !dropped)
         return failed("does not drop: " + dropped.error().message);
     return {};
+}
+
+std::string schema_of(const config::tool& t) {
+    return !t.postgres || t.postgres->schema.empty() ? "public" : t.postgres->schema;
 }
 
 placement::home client_home(const config::model& model,

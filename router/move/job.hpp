@@ -120,8 +120,12 @@ settled look(context& with);
 report execute(context& with, const request& what, findings found, policy::time_point now);
 // The bodies of recover() and clean().
 bool recover_tool(context& with);
+// Adoptions that a process did not come to the end of: the tool's epoch tells what became of them.
+void end_adoptions(context& with, std::uint64_t epoch);
 cleaned clean_with(context& with, const placement::move_record& finished);
 
+// The tool's schema on PostgreSQL, its default filled in.
+std::string schema_of(const config::tool& t);
 // Where the homes of a tool are, for the data plane (role of the tool) and for a move (admin).
 placement::home client_home(const config::model& model, const config::tool& t, policy::home_kind k);
 placement::home admin_home(const config::model& model, const config::tool& t, policy::home_kind k);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "config/load.hpp"
+#include "router/move/adopt.hpp"
 #include "router/move/eject.hpp"
 #include "router/move/job.hpp"
 #include "router/move/names.hpp"
@@ -179,6 +180,25 @@ checked look_at(placement::tool_entry& tool, surroundings& around, checked (*loo
 }
 
 }  // namespace
+
+adopted adopt(const adoption& what, surroundings& around) {
+    adopted out;
+    const auto tool = around.tools.find(what.tool);
+    if (!tool || !tool->settings.postgres) {
+        out.refusals.push_back({"no_tool",
+                                fmt::format("there is no tool \"{}\" with two homes", what.tool),
+                                "`hotlane tools` lists them"});
+        return out;
+    }
+    try {
+        pq_connector homes(around.model, tool->settings, process_steps());
+        context with{around, *tool, homes, process_steps(), {}};
+        return adopt_with(with, what, make_move_id(around.now(), random_bits()));
+    } catch (const std::exception& e) {
+        out.refusals.push_back({"internal_error", e.what(), "see the log"});
+        return out;
+    }
+}
 
 checked verify(placement::tool_entry& tool, surroundings& around) {
     return look_at(tool, around, &verify_with);

@@ -113,6 +113,23 @@ checked verify(placement::tool_entry& tool, surroundings& around);
 // How to run the tool without hotlane. (eject.hpp)
 checked eject(placement::tool_entry& tool, surroundings& around);
 
+// An operator's word where the homes cannot tell any more: `home` holds from now on. (adopt.hpp)
+struct adoption {
+    std::string tool;
+    policy::home_kind home{};
+    std::string ordered_by;
+    bool execute{false};  // false: only what is there, and what it would mean
+};
+struct adopted {
+    bool done{false};  // the tool is served there
+    std::vector<refusal> refusals;
+    nlohmann::json detail = nlohmann::json::object();
+};
+adopted adopt(const adoption& what, surroundings& around);
+
+// The journal's outcome of an adoption: nothing of it is ever dropped.
+inline constexpr std::string_view adopted_outcome = "adopted";
+
 // After `keep`: drops the fenced copy that a finished move left, unless the old home changed since
 // (late writes: returns the alarm's text and drops nothing).
 struct cleaned {

@@ -70,4 +70,11 @@ bool is_own_name(std::string_view name) noexcept {
     return is_number(name.substr(0, cut)) && is_number(name.substr(cut + 1));
 }
 
+std::string move_of_name(std::string_view name, part what) {
+    if (!is_own_name(name) || name == hint_table) return {};
+    const auto id = name.substr(prefix.size(), id_digits);
+    return name[prefix.size() + id_digits + 1] == static_cast<char>(what) ? std::string(id)
+                                                                          : std::string();
+}
+
 }  // namespace hotlane::move

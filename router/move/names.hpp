@@ -36,6 +36,9 @@ inline constexpr std::string_view own_schema = "hotlane";
 // The engine's hint for people and late sidecars.
 inline constexpr std::string_view hint_table = "hotlane_home";
 
+// The move that such a name is of; empty: it is none of that part.
+std::string move_of_name(std::string_view name, part what);
+
 // True: a name that only a move of ours makes (it is no table of the tool).
 bool is_own_name(std::string_view name) noexcept;
 

@@ -275,6 +275,74 @@ answer<bool> flip_back(pg_job job, const plan& p) {
     return transact(job, p.tool, fenced_of(p), next, {});
 }
 
+// As transact(), also where there is no marker at all: it is made in the same transaction.
+static answer<bool> transact_over(pg_job job,
+                                  const std::string& tool,
+                                  const std::optional<marker>& expected,
+                                  const marker& next,
+                                  const std::vector<std::string>& statements) {
+    if (expected) return transact(job, tool, *expected, next, statements);
+    if (auto begun = begin(job.link, job.lock_timeout); !begun)
+        return tl::unexpected(begun.error());
+    // An epoch below all others: if another one makes a marker meanwhile, it is not changed.
+    marker fresh;
+    fresh.leader = next.leader;
+    auto made = ensure_marker(job.link, tool, fresh.epoch);
+    if (made && next.leader > 0)
+        made = send(job.link,
+                    "ALTER TABLE hotlane.hotlane_home ADD COLUMN IF NOT EXISTS leader bigint NOT "
+                    "NULL DEFAULT 0");
+    if (!made) {
+        rollback(job.link);
+        return tl::unexpected(made.error());
+    }
+    std::uint64_t seen = 0;
+    answer<bool> changed = true;
+    if (next.leader > 0) changed = claim_marker(job.link, tool, next.leader, seen);
+    if (changed && *changed) changed = change_marker(job.link, tool, fresh, next);
+    for (std::size_t i = 0; changed && *changed && i < statements.size(); ++i)
+        if (auto sent = send(job.link, statements[i]); !sent)
+            changed = tl::unexpected(sent.error());
+    if (!changed || !*changed) {
+        rollback(job.link);
+        return changed;
+    }
+    if (auto committed = commit(job.link); !committed) return tl::unexpected(committed.error());
+    return true;
+}
+
+answer<bool> adopt_engine(pg_job job,
+                          const std::string& tool,
+                          const std::optional<marker>& expected,
+                          const marker& next,
+                          const std::string& id,
+                          const std::vector<std::string>& tables) {
+    std::vector<std::string> statements;
+    if (expected && expected->state == marker_state::staging)
+        statements.push_back(
+            fmt::format("DROP SCHEMA IF EXISTS {} CASCADE", ident(staging_schema(expected->move))));
+    if (!tables.empty()) {
+        std::string list;
+        for (const auto& t : tables)
+            list += (list.empty() ? "" : ", ") + ident(next.schema) + "." + ident(t);
+        statements.push_back("LOCK TABLE " + list + " IN ACCESS EXCLUSIVE MODE");
+        statements.push_back(fence_functions_sql());
+        statements.push_back(fmt::format("CREATE SCHEMA {}", ident(fenced_schema(id))));
+        statements.push_back(fence_sql(next.schema, fenced_schema(id), tool, id));
+    }
+    return transact_over(job, tool, expected, next, statements);
+}
+
+answer<bool> adopt_postgres(pg_job job,
+                            const std::string& tool,
+                            const std::optional<marker>& expected,
+                            const marker& next) {
+    std::vector<std::string> statements;
+    if (expected && expected->state == marker_state::fenced)
+        statements.push_back(unfence_sql(next.schema, fenced_schema(expected->move)));
+    return transact_over(job, tool, expected, next, statements);
+}
+
 answer<std::string> postgres_shape(home_link& link, const std::string& schema) {
     auto reply = link.exec(shape_sql(schema));
     if (!reply) return tl::unexpected(reply.error());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,20 @@ std::string name_blockers(home_link& link, const std::string& schema);
 answer<bool> unfence_tables(pg_job job, const std::string& tool, const marker& fenced);
 // fenced(m) -> away(e + 1).
 answer<bool> flip_back(pg_job job, const plan& p);
+
+// An operator's word (adopt.hpp); `expected`: the marker as it was read, nullopt: there is none.
+// -> away, with `tables` fenced under the name of `id` where there are any.
+answer<bool> adopt_engine(pg_job job,
+                          const std::string& tool,
+                          const std::optional<marker>& expected,
+                          const marker& next,
+                          const std::string& id,
+                          const std::vector<std::string>& tables);
+// -> serving; what a move back fenced gets its place back.
+answer<bool> adopt_postgres(pg_job job,
+                            const std::string& tool,
+                            const std::optional<marker>& expected,
+                            const marker& next);
 
 // Everything about the tables of a schema that a move relies on, as one text.
 answer<std::string> postgres_shape(home_link& link, const std::string& schema);

@@ -37,6 +37,9 @@ struct connection_room {
     [[nodiscard]] std::string why() const;  // the tightest of them
 };
 
+// Sessions that cannot follow, or that the other home will not let do what they do.
+void note_sessions(preflight& f);
+
 // PostgreSQL does not tell how much room its disk has: the forecast of the copy is held against
 // what the operator allows (`space` of the server).
 void check_space(preflight& f);

@@ -54,7 +54,7 @@ bool read_tables(preflight& f) {
         f.found.refusals.push_back(std::move(r));
     plan& p = f.found.made;
     p.tables = std::move(view->tables);
-    p.notes = std::move(view->notes);
+    p.notes.insert(p.notes.end(), view->notes.begin(), view->notes.end());
     p.strays.assign(p.tables.size(), 0);
     return f.good();
 }

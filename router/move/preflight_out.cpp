@@ -33,6 +33,15 @@ bool check_place(preflight& f) {
     auto stored = f.with.around.store.placement(f.with.tool.name);
     f.found.made.epoch = stored && *stored ? (*stored)->epoch : 1;
     if (!*mark) return true;
+    // A marker that lags would lead to an epoch that was used before.
+    if (f.found.made.epoch > (*mark)->epoch) {
+        f.refuse("restored",
+                 fmt::format("the marker has epoch {} and the store {}: PostgreSQL was restored",
+                             (*mark)->epoch,
+                             f.found.made.epoch),
+                 "`hotlane adopt` with `--home engine` gives it a new one");
+        return false;
+    }
     f.found.made.epoch = (*mark)->epoch;
     if ((*mark)->state == marker_state::serving)
         f.refuse("already_there", "the tool lives on PostgreSQL", "");
@@ -76,7 +85,7 @@ bool read_tables(preflight& f) {
         f.found.refusals.push_back(std::move(r));
     plan& p = f.found.made;
     p.tables = std::move(view.tables);
-    p.notes = std::move(view.notes);
+    p.notes.insert(p.notes.end(), view.notes.begin(), view.notes.end());
     p.strays.assign(p.tables.size(), 0);
     for (auto& r : take_overrides(p.tables, f.with.tool.settings.types))
         f.found.refusals.push_back(std::move(r));

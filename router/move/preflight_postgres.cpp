@@ -164,30 +164,6 @@ void check_connections(preflight& f) {
              "sessions");
 }
 
-// Who cannot follow between two transactions is asked to leave, and comes back by itself.
-void note_sessions(preflight& f) {
-    const auto& counted = f.with.tool.counted;
-    auto reasons = nlohmann::json::object();
-    std::string text;
-    for (std::size_t i = 0; i < placement::pin_reasons.size(); ++i) {
-        const auto n = counted.pins[i].load();
-        if (n == 0) continue;
-        const std::string reason(placement::pin_reasons[i]);
-        reasons[reason] = n;
-        text += (text.empty() ? "" : ", ") + reason;
-    }
-    const auto pinned = counted.pinned_now.load();
-    f.found.detail["sessions"] = {
-        {"open", counted.sessions.load()}, {"pinned", pinned}, {"pins_so_far", reasons}};
-    if (pinned > 0)
-        f.found.made.notes.push_back(
-            fmt::format("{} sessions cannot follow (seen so far: {}): they get 57P01 after the "
-                        "move and have to "
-                        "connect again",
-                        pinned,
-                        text));
-}
-
 void check_shared(preflight& f) {
     for (const auto& other : f.with.around.tools.all()) {
         if (other->name == f.with.tool.name || !other->settings.postgres) continue;

@@ -99,14 +99,27 @@ bool surroundings::do_sequences_matter() {
 }
 
 void surroundings::pinned(session::pin reason) {
-    if (reason == session::pin::none) return unpinned();
+    unpinned();
+    if (reason == session::pin::none) return;
     auto& counted = tool_->counted;
-    counted.pins[static_cast<std::size_t>(reason)].fetch_add(1, relaxed);
-    if (!std::exchange(is_pinned_, true)) counted.pinned_now.fetch_add(1, relaxed);
+    const auto at = static_cast<std::size_t>(reason);
+    counted.pins[at].fetch_add(1, relaxed);
+    counted.pinned_by[at].fetch_add(1, relaxed);
+    counted.pinned_now.fetch_add(1, relaxed);
+    pinned_as_ = reason;
 }
 
 void surroundings::unpinned() {
-    if (std::exchange(is_pinned_, false)) tool_->counted.pinned_now.fetch_sub(1, relaxed);
+    const auto was = std::exchange(pinned_as_, session::pin::none);
+    if (was == session::pin::none) return;
+    tool_->counted.pinned_by[static_cast<std::size_t>(was)].fetch_sub(1, relaxed);
+    tool_->counted.pinned_now.fetch_sub(1, relaxed);
+}
+
+void surroundings::went_on_after_error(std::string_view tag, bool first) {
+    auto& counted = tool_->counted;
+    if (first) counted.after_error_blocks.fetch_add(1, relaxed);
+    counted.after_error[placement::after_error_word(tag)].fetch_add(1, relaxed);
 }
 
 session::retry_rule surroundings::retry() {

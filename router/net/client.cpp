@@ -1,5 +1,8 @@
 // The client's side of a connection: reading, writing, losing it.
 #include "router/net/connection.hpp"
+
+#include <utility>
+
 #include "router/net/worker.hpp"
 
 namespace hotlane::net {
@@ -41,8 +44,35 @@ void connection::client_readable() {
     pump();
 }
 
+// DDL is in the store before its client is told that it is done: killed in between, the client
+// knows no more than the store does. A store that takes too long, or is away, is not waited for for
+// ever; no move trusts the schema then. Only the connection that ran the DDL waits.
+bool connection::waits_for_ddl() {
+    constexpr milliseconds patience{2'000}, look_every{2};
+    if (surroundings_.is_ddl_kept()) {
+        ddl_until_.reset();
+        return false;
+    }
+    const auto now = steady::now();
+    if (!ddl_until_) ddl_until_ = now + patience;
+    if (now >= *ddl_until_) {
+        all_.counted.hit("ddl_store_wait");
+        surroundings_.wait_no_more_for_ddl();
+        ddl_until_.reset();
+        return false;
+    }
+    if (std::exchange(ddl_looking_, true)) return true;
+    if (!ddl_look_) ddl_look_.emplace(worker_.io());
+    ddl_look_->expires_after(look_every);
+    ddl_look_->async_wait([self = shared_from_this()](error_code error) {
+        self->ddl_looking_ = false;
+        if (!error && !self->closed_) self->pump();
+    });
+    return true;
+}
+
 void connection::write_client() {
-    if (client_writing_) return;
+    if (client_writing_ || waits_for_ddl()) return;
     while (!session_.to_client().empty()) {
         const auto bytes = session_.to_client();
         error_code error;

@@ -211,6 +211,7 @@ void connection::close() {
     for (auto& each : timers_) {
         if (each) each->cancel();
     }
+    if (ddl_look_) ddl_look_->cancel();
     closer_.cancel();
     error_code ignored;
     client_.close(ignored);

@@ -59,6 +59,7 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     void read_client();
     void client_readable();
     void write_client();
+    bool waits_for_ddl();
     void client_lost();
 
     // ---- link.cpp ----
@@ -96,6 +97,9 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     int dials_in_a_row_{0};
     std::array<std::optional<timer>, session::timer_kinds> timers_;
     std::array<std::uint64_t, session::timer_kinds> timer_serials_{};
+    std::optional<timer> ddl_look_;
+    std::optional<steady::time_point> ddl_until_;
+    bool ddl_looking_{false};
     timer closer_;
 };
 

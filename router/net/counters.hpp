@@ -26,6 +26,7 @@ inline constexpr auto limit_names = std::to_array<std::string_view>({"client_con
                                                                      "open_files",
                                                                      "pool_wait",
                                                                      "statements_per_link",
+                                                                     "ddl_store_wait",
                                                                      "other"});
 
 struct net_counters {

@@ -295,10 +295,18 @@ std::string surroundings::issue_secret(std::uint32_t process_id) {
 }
 
 void surroundings::ddl_seen(std::string_view sql) {
-    tool_->seen.push({.what = placement::observation::kind::ddl,
-                      .table = {},
-                      .sql = std::string(sql),
-                      .at = all_.now()});
+    const auto mark = tool_->seen.push({.what = placement::observation::kind::ddl,
+                                        .table = {},
+                                        .sql = std::string(sql),
+                                        .at = all_.now()});
+    if (!all_.tools.on_ddl) return;
+    ddl_mark_ = mark;
+    all_.tools.on_ddl();
+}
+
+bool surroundings::is_ddl_kept() {
+    if (ddl_mark_ != 0 && tool_->seen.is_kept(ddl_mark_)) ddl_mark_ = 0;
+    return ddl_mark_ == 0;
 }
 
 bool surroundings::wants_statement(std::uint64_t fingerprint) {

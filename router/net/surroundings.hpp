@@ -54,6 +54,7 @@ class surroundings final : public session::environment, public link_borrower {
     session::retry_rule retry() override;
     std::uint64_t dice() override;
     void retried(session::retry_outcome outcome, int tries) override;
+    void went_on_after_error(std::string_view tag, bool first) override;
 
     bool is_confirmed() override;
     bool left_home() override;
@@ -69,6 +70,10 @@ class surroundings final : public session::environment, public link_borrower {
     [[nodiscard]] bool waiting() const noexcept { return waiting_; }
     // The connection was counted as one before its login; from now on it is given back here.
     void count_accepted();
+
+    // Nothing that its client may be told of is missing in the store.
+    [[nodiscard]] bool is_ddl_kept();
+    void wait_no_more_for_ddl() { ddl_mark_ = 0; }
 
   private:
     void woken(std::uint64_t serial, placement::wake_reason reason);
@@ -104,7 +109,8 @@ class surroundings final : public session::environment, public link_borrower {
     bool in_queue_{false};  // for a link, at queue_place_
     link_queue::iterator queue_place_;
     std::uint64_t offer_serial_{0};  // of the link that is on its way; older ones go back
-    bool is_pinned_{false};
+    std::uint64_t ddl_mark_{0};      // of the DDL that waits for the store
+    session::pin pinned_as_{session::pin::none};
     std::int64_t began_us_{0};  // of the transaction, after any hold
     const std::uint64_t number_{next_number()};
     std::uint32_t key_process_{0};

@@ -1,5 +1,6 @@
 #include "router/placement/route.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "config/load.hpp"
@@ -13,6 +14,27 @@ void hold_times::observe(std::chrono::microseconds held) noexcept {
         ++at;
     counts[at].fetch_add(1, std::memory_order_relaxed);
     sum_us.fetch_add(static_cast<std::uint64_t>(held.count()), std::memory_order_relaxed);
+}
+
+std::size_t after_error_word(std::string_view tag) noexcept {
+    const auto word = tag.substr(0, tag.find(' '));
+    const auto same = [&](std::string_view known) {
+        return known.size() == word.size() &&
+               std::equal(known.begin(), known.end(), word.begin(), [](char a, char b) {
+                   return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+               });
+    };
+    std::size_t at = 0;
+    while (at + 1 < after_error_words.size() && !same(after_error_words[at]))
+        ++at;
+    return at;
+}
+
+after_error_counts read_after_error(const counters& counted) noexcept {
+    after_error_counts out{counted.after_error_blocks.load(std::memory_order_relaxed)};
+    for (std::size_t i = 0; i < counted.after_error.size(); ++i)
+        out[i + 1] = counted.after_error[i].load(std::memory_order_relaxed);
+    return out;
 }
 
 policy::traffic traffic_of(const counters& counted) noexcept {
@@ -50,20 +72,28 @@ std::uint64_t write_intervals::dropped() const {
     return dropped_;
 }
 
-void observations::push(observation o) {
+std::uint64_t observations::push(observation o) {
     const std::lock_guard lock(mutex_);
+    std::uint64_t mark = 0;
     if (o.what == observation::kind::ddl) {
         ++ddl_unkept_;
+        mark = ++ddl_passed_;
         if (ddl_queued_ >= ddl_max_) {
             ++ddl_lost_;
-            return;
+            return mark;
         }
         ++ddl_queued_;
     } else if (queue_.size() - ddl_queued_ >= max_) {
         ++dropped_;
-        return;
+        return mark;
     }
     queue_.push_back(std::move(o));
+    return mark;
+}
+
+bool observations::is_kept(std::uint64_t mark) const {
+    const std::lock_guard lock(mutex_);
+    return ddl_lost_ > 0 || ddl_passed_ - ddl_unkept_ >= mark;
 }
 
 std::vector<observation> observations::take() {

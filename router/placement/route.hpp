@@ -62,6 +62,11 @@ inline constexpr std::array<std::string_view, 11> pin_reasons{"none",
                                                               "other"};
 inline constexpr std::array<std::string_view, 4> retry_outcomes{
     "recovered", "exhausted", "too_large", "given_up"};
+// What goes on at the engine after an error inside a block, by the words of its replies.
+inline constexpr std::array<std::string_view, 8> after_error_words{
+    "select", "insert", "update", "delete", "commit", "savepoint", "release", "other"};
+// The place of a reply's tag in them.
+std::size_t after_error_word(std::string_view tag) noexcept;
 // How long clients were held: counts by upper edge, in seconds; the last is above all edges.
 inline constexpr std::array hold_edges{
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0};
@@ -81,13 +86,21 @@ struct counters {
     std::atomic<std::int64_t> links_open{0}, links_lent{0}, link_waiters{0}, pinned_now{0};
     std::atomic<std::uint64_t> link_waits{0}, link_wait_us{0};
     std::array<std::atomic<std::uint64_t>, link_ends.size()> links_closed{};
-    std::array<std::atomic<std::uint64_t>, pin_reasons.size()> pins{};  // by reason
+    std::array<std::atomic<std::uint64_t>, pin_reasons.size()> pins{};      // by reason
+    std::array<std::atomic<std::int64_t>, pin_reasons.size()> pinned_by{};  // now, by reason
+    // Blocks that went on after an error, and their statements that did.
+    std::atomic<std::uint64_t> after_error_blocks{0};
+    std::array<std::atomic<std::uint64_t>, after_error_words.size()> after_error{};
     // Lever 1.
     std::array<std::atomic<std::uint64_t>, retry_outcomes.size()> retries{};
     std::atomic<std::uint64_t> retry_tries{0};
     std::atomic<std::int64_t> last_activity_ms{0};  // policy::time_point of the last transaction
     hold_times held_for;
 };
+
+// First the blocks, then the statements by word.
+using after_error_counts = std::array<std::uint64_t, 1 + after_error_words.size()>;
+after_error_counts read_after_error(const counters& counted) noexcept;
 
 // What a verdict needs of them.
 policy::traffic traffic_of(const counters& counted) noexcept;
@@ -113,7 +126,8 @@ class observations {
   public:
     explicit observations(std::size_t max = 1'000, std::size_t ddl_max = 10'000)
         : max_(max), ddl_max_(ddl_max) {}
-    void push(observation o);         // drops samples when full; DDL has a bound of its own
+    // Drops samples when full; DDL has a bound of its own, and is given a mark.
+    std::uint64_t push(observation o);
     std::vector<observation> take();  // all so far, in order
     [[nodiscard]] std::uint64_t dropped() const;
     // DDL was lost because nobody took it: what passed through is no longer the whole schema.
@@ -121,6 +135,8 @@ class observations {
     // DDL that passed and is not in the store (yet): whoever stores it says so with ddl_kept.
     [[nodiscard]] std::uint64_t ddl_unkept() const;
     void ddl_kept();
+    // All DDL up to that mark is in the store, or some was lost and nobody waits for it any more.
+    [[nodiscard]] bool is_kept(std::uint64_t mark) const;
 
   private:
     std::size_t max_;
@@ -131,6 +147,7 @@ class observations {
     std::uint64_t dropped_{0};
     std::uint64_t ddl_lost_{0};
     std::uint64_t ddl_unkept_{0};
+    std::uint64_t ddl_passed_{0};
 };
 
 // The write transactions that ended since somebody took them, for the prediction of the other home.
@@ -233,6 +250,9 @@ class tool_table {
     // resolve(). Runs on a data plane thread under the table's mutex: it must neither block nor
     // call the table.
     std::function<void(tool_entry&)> on_new;
+    // DDL passed, and who keeps it should do so now: its client is told only then. Set before the
+    // first client; empty: nobody keeps it. Data plane threads; must not block.
+    std::function<void()> on_ddl;
     fleet_word word;
 
   private:

@@ -187,6 +187,7 @@ void session::implementation::leave_gate() {
     }
     tally_.end();
     wrote_ = conflict_ = unknown_ = block_ = false;
+    forget_block();
     writes_ = 0;
     row_key_ = 0;
     errors_ = retried_ = 0;

@@ -60,6 +60,7 @@ bool writes_data(const sql::statement& statement) noexcept {
 void session::implementation::command_complete(std::string_view tag) {
     auto& front = owed_.front();
     if (tally_.on()) tally_.completed(completed_statement(front), tag);
+    note_after_error(tag);
     if (front.what == owes::query) {
         const auto index = front.done++;
         if (!front.facts || index >= front.facts->statements.size()) return;
@@ -77,6 +78,22 @@ void session::implementation::command_complete(std::string_view tag) {
     }
 }
 
+// The engine lets a block go on after an error, and its COMMIT commits; PostgreSQL does neither.
+// Who relies on it is named before a move.
+void session::implementation::note_after_error(std::string_view tag) {
+    if (!in_block_ || link_kind_ != policy::home_kind::engine || owed_.front().hidden()) return;
+    const bool rolls_back = tag.starts_with("ROLLBACK");  // to a savepoint, too: as on PostgreSQL
+    const bool commits = tag.starts_with("COMMIT");
+    // A COMMIT of nothing is the same at both homes.
+    if (failed_once_ && !rolls_back && (!commits || changed_)) {
+        env_.went_on_after_error(tag, !std::exchange(went_on_, true));
+    }
+    if (rolls_back) failed_once_ = false;
+    if (commits) return forget_block();
+    changed_ = changed_ || tag.starts_with("INSERT") || tag.starts_with("UPDATE") ||
+               tag.starts_with("DELETE");
+}
+
 void session::implementation::statement_done(const sql::facts& facts,
                                              std::string_view sql,
                                              std::span<const std::uint32_t> parameters) {
@@ -92,6 +109,7 @@ void session::implementation::succeeded(const sql::statement& statement,
     const auto what = statement.what;
     if (what == kind::begin) {
         in_block_ = true;
+        forget_block();
     } else if (what == kind::commit || what == kind::prepare_transaction) {
         // COMMIT of a failed transaction says ROLLBACK.
         if (tag.starts_with("ROLLBACK"))

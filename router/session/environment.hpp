@@ -127,6 +127,9 @@ class environment {
     virtual std::string issue_secret(std::uint32_t process_id) = 0;
 
     virtual void ddl_seen(std::string_view sql) = 0;  // a DDL statement that succeeded
+    // At the engine a statement did something inside a block in which another had failed;
+    // PostgreSQL would have refused it. `tag`: of its CommandComplete. `first`: of its block.
+    virtual void went_on_after_error(std::string_view /*tag*/, bool /*first*/) {}
     // A text that succeeded, for the rehearsal of a move. Only offered while it is wanted: cheap.
     virtual bool wants_statement(std::uint64_t /*fingerprint*/) { return false; }
     virtual void statement_seen(std::uint64_t /*fingerprint*/,

@@ -304,6 +304,7 @@ void session::implementation::take_error(std::string_view body, std::string_view
         give_error(*fields, whole);
     }
     if (fatal_error) return end();
+    failed_once_ = failed_once_ || in_block_;
     copy_in_ = false;
     switch (front.what) {
         case owes::query:

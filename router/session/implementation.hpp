@@ -206,6 +206,8 @@ class session::implementation {
     void give(const owed& entry, std::string_view whole);
     void give_error(wire::error_fields& fields, std::string_view whole);
     void skip_to_sync();
+    void note_after_error(std::string_view tag);
+    void forget_block() { changed_ = failed_once_ = went_on_ = false; }
     void copy_in_opened();
     void note_description(char tag, std::string_view body);
     void take_idle_error(std::string_view body, std::string_view whole);
@@ -356,6 +358,9 @@ class session::implementation {
     int errors_{0};
     std::string table_, sample_;
     bool block_{false};           // of several statements
+    bool changed_{false};         // inside a block: something was written, says the home
+    bool failed_once_{false};     // ... and something failed, and nothing was rolled back since
+    bool went_on_{false};         // ... and the block went on
     int writes_{0};               // statements that may have written
     std::uint64_t row_key_{0};    // of the row of the only write
     std::uint64_t bound_key_{0};  // of the row that the unnamed portal would write

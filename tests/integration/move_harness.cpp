@@ -2,7 +2,8 @@
 // the mover on real homes (tests/integration/test_move_scenarios.py).
 //
 //   move-harness --config FILE --state FILE --tool NAME [--ddl FILE] [--saw FILE]
-//                (--to engine|postgres [--dry-run] [--hold MS] | --recover | --clean ID)
+//                (--to engine|postgres [--dry-run] [--hold MS] | --recover | --clean ID |
+//                 --adopt engine|postgres [--dry-run])
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
@@ -19,7 +20,7 @@ using hotlane::policy::home_kind;
 using hotlane::policy::time_point;
 
 struct order {
-    std::string config, state, tool, ddl, saw, to, clean;
+    std::string config, state, tool, ddl, saw, to, clean, adopt;
     bool dry_run{false}, recover{false};
     int hold_ms{5'000};
 };
@@ -89,6 +90,13 @@ int obey(const order& o) {
         what.execute = !o.dry_run;
         what.hold_max = std::chrono::milliseconds(o.hold_ms);
         out = describe(hotlane::move::run(what, around));
+    } else if (!o.adopt.empty()) {
+        const auto home = o.adopt == "postgres" ? home_kind::postgres : home_kind::engine;
+        const auto done = hotlane::move::adopt({o.tool, home, "harness", !o.dry_run}, around);
+        auto codes = nlohmann::json::array();
+        for (const auto& r : done.refusals)
+            codes.push_back(r.code);
+        out = {{"adopted", done.done}, {"refusals", codes}, {"detail", done.detail}};
     } else if (!o.clean.empty()) {
         const auto record = (*store)->move(o.clean);
         if (!record || !*record) return 2;
@@ -113,6 +121,7 @@ int main(int argc, char** argv) {
     app.add_option("--saw", o.saw);
     app.add_option("--to", o.to);
     app.add_option("--clean", o.clean);
+    app.add_option("--adopt", o.adopt);
     app.add_option("--hold", o.hold_ms);
     app.add_flag("--dry-run", o.dry_run);
     app.add_flag("--recover", o.recover);

@@ -82,3 +82,36 @@ TEST_CASE("an abort ends a move in every phase before the flip, and none after i
         }
     }
 }
+
+// The clients of a move that failed wait for no more than what is left of the pause, and a moment.
+TEST_CASE("a home that is gone behind the flip holds nobody for long") {
+    using namespace std::chrono_literals;
+    constexpr auto pause = 200ms, moment = 1'000ms, slack = 1'500ms;
+    int waited = 0;
+    for (std::uint64_t n = 20; n < 400; ++n) {
+        CAPTURE(n);
+        world w;
+        process p(w);
+        bool known = false;
+        REQUIRE(p.recover(&known));
+        p.tool->settings.hold_max = pause;
+        p.with.limit.settle = 60s;
+        p.with.limit.settle_pause = 5ms;
+        p.steps.at = p.steps.count + n;
+        p.steps.what = fault::lost_never;
+        p.steps.bystanders = [&] { w.at_postgres.down = w.at_postgres.down || p.steps.happened; };
+        hotlane::move::report done;
+        const auto start = std::chrono::steady_clock::now();
+        REQUIRE(p.move(home_kind::postgres, &done));
+        const auto took = std::chrono::steady_clock::now() - start;
+        if (p.steps.count < p.steps.at) break;
+        if (!p.steps.happened) continue;  // a write to the journal
+        CHECK(took < pause + moment + slack);
+        CHECK_FALSE(p.tool->gate.held());
+        if (p.tool->current()->served) continue;
+        CHECK(took > pause);  // it was asked for a while
+        CHECK_FALSE(p.tool->current()->reason.empty());
+        ++waited;
+    }
+    CHECK(waited > 0);
+}

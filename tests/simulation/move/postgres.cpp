@@ -168,6 +168,9 @@ class pg_link final : public home_link {
     }
 
     answer<rows> marker(const std::string& sql, const std::vector<param>& params) {
+        // A transaction that makes the marker has its row from then on.
+        if (txn_ && (begins(sql, "CREATE SCHEMA") || begins(sql, "INSERT")) && !lock())
+            return tl::unexpected(refused("55P03", "lock timeout"));
         if (begins(sql, "CREATE SCHEMA")) {
             state().has_marker = true;
             return rows{};
@@ -221,6 +224,11 @@ class pg_link final : public home_link {
             fence(quoted(sql, '\''));
         } else if (begins(sql, "/* hotlane: unfence */")) {
             unfence(quoted(sql, '\''));
+        } else if (begins(sql, "/* hotlane: tables */")) {
+            rows out;
+            for (const auto& [name, t] : schemas[quoted(sql, '\'')[0]])
+                if (!t.raises) out.data.push_back({cell(name)});
+            return out;
         } else if (begins(sql, "/* hotlane: shape */")) {
             return rows{{{cell("shape")}}, 0};
         } else if (begins(sql, "SELECT \"")) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "router/move/adopt.hpp"
 #include "router/move/names.hpp"
 
 namespace sim {
@@ -208,6 +209,17 @@ bool process::move(home_kind to, report* out) {
     what.hold_max = std::chrono::milliseconds(5'000);
     try {
         auto done = execute(with, what, make_findings(w, id, to, with), fixed_now());
+        if (out) *out = std::move(done);
+        return true;
+    } catch (const killed&) {
+        return false;
+    }
+}
+
+bool process::adopt(home_kind home, adopted* out) {
+    try {
+        auto done =
+            adopt_with(with, {"shop", home, "tests", true}, make_move_id(fixed_now(), w.ids++));
         if (out) *out = std::move(done);
         return true;
     } catch (const killed&) {

@@ -105,6 +105,7 @@ struct process {
     // False: killed on the way.
     bool move(hotlane::policy::home_kind to, hotlane::move::report* out = nullptr);
     bool recover(bool* known);
+    bool adopt(hotlane::policy::home_kind home, hotlane::move::adopted* out = nullptr);
 };
 
 }  // namespace sim

@@ -186,6 +186,92 @@ TEST_CASE("a late write rings, and the copy stays until it is explained") {
     CHECK(r.logs_of("late_write") == 1);
 }
 
+TEST_CASE("what hundreds of moves left is tidied up, each once, whatever one of them lacks") {
+    constexpr int many = 450;  // more than twice of what one look reads
+    rig r({"shop"});
+    const auto id = [](int i) { return "m" + std::to_string(1'000 + i); };
+    r.cannot_clean = id(0);
+    r.cleaned = {true, {}};
+    for (int i = 0; i < many; ++i) {
+        placement::move_record left;
+        left.id = id(i);
+        left.tool = "shop";
+        left.outcome = i % 3 == 0 ? "undone" : "done";
+        left.started = left.ended = r.now();
+        REQUIRE(r.store->put_move(left));
+    }
+    const auto tidied = [&] {
+        const std::lock_guard lock(r.mutex);
+        return r.cleanings.size();
+    };
+    r.pass(25h);
+    REQUIRE(eventually([&] { return tidied() == many; }));
+    // The one that could not be done keeps nobody from looking at what comes later.
+    placement::move_record later;
+    later.id = id(many);
+    later.tool = "shop";
+    later.outcome = "undone";
+    later.started = later.ended = r.now();
+    REQUIRE(r.store->put_move(later));
+    r.pass(1h);
+    REQUIRE(eventually([&] { return tidied() == many + 1; }));
+    r.cannot_clean.clear();
+    REQUIRE(eventually([&] { return r.store->document("cleaned", id(0))->has_value(); }));
+    const std::lock_guard lock(r.mutex);
+    CHECK(r.cleanings[id(0)] > 1);
+    for (int i = 1; i <= many; ++i) {
+        CAPTURE(i);
+        CHECK(r.cleanings[id(i)] == 1);
+        CHECK(r.store->document("cleaned", id(i))->has_value());
+    }
+}
+
+TEST_CASE("no copy is dropped while nobody knows where the tool lives") {
+    rig r;
+    r.cleaned = {true, {}};
+    r.homes_down = true;
+    r.tools.find("shop")->close("its PostgreSQL home was restored");
+    for (const auto& [id, tool] : {std::pair{"m1", "shop"}, std::pair{"m2", "other"}}) {
+        placement::move_record left;
+        left.id = id;
+        left.tool = tool;
+        left.outcome = "done";
+        left.started = left.ended = r.now();
+        REQUIRE(r.store->put_move(left));
+    }
+    r.pass(25h);
+    const auto is_tidy = [&](const char* id) {
+        return r.store->document("cleaned", id)->has_value();
+    };
+    REQUIRE(eventually([&] { return is_tidy("m2"); }));  // the same look met m1
+    CHECK_FALSE(is_tidy("m1"));
+    r.tools.find("shop")->place(home_at(policy::home_kind::postgres), 2);
+    CHECK(eventually([&] { return is_tidy("m1"); }));
+}
+
+TEST_CASE("an adoption is dry unless it is said, and is refused with a reason and a mend") {
+    rig r;
+    r.tools.find("shop")->close("restored");
+    auto got = r.ask("POST", "tools/shop/adopt", {{"home", "engine"}});
+    REQUIRE(got.status == 200);
+    CHECK(got.body["would_adopt"] == true);
+    CHECK(got.body["executed"] == false);
+    CHECK(got.body["adopted"] == false);
+    CHECK(got.body["next_steps"][0] == "hotlane adopt shop --home engine --execute");
+    r.adoption_refused = "no_complete_tables";
+    got = r.ask("POST", "tools/shop/adopt", {{"home", "postgres"}, {"execute", true}});
+    REQUIRE(got.status == 200);
+    CHECK(got.body["adopted"] == false);
+    CHECK(got.body["refusals"][0]["code"] == "no_complete_tables");
+    CHECK_FALSE(got.body["refusals"][0]["mend"].get<std::string>().empty());
+    r.adoption_refused.clear();
+    got = r.ask("POST", "tools/shop/adopt", {{"home", "engine"}, {"execute", true}});
+    CHECK(got.body["adopted"] == true);
+    CHECK(r.logs_of("home_adopted") == 2);
+    CHECK(r.ask("POST", "tools/shop/adopt", {{"home", "moon"}}).status == 400);
+    CHECK(r.ask("POST", "tools/nosuch/adopt", {{"home", "engine"}}).status == 404);
+}
+
 TEST_CASE("draining fails readiness, not liveness") {
     rig r;
     r.at->drain();

@@ -62,6 +62,10 @@ std::chrono::steady_clock::time_point soon() {
     return std::chrono::steady_clock::now() + 10s;
 }
 
+bool always() {
+    return true;
+}
+
 }  // namespace
 
 TEST_CASE("who leads looks at every home before it decides") {
@@ -117,7 +121,7 @@ TEST_CASE("a hold closes the gate, waits for what is inside, and a release opens
     f.lead();
     REQUIRE(f.gate().try_enter());
     std::atomic<bool> held{false};
-    std::jthread mover([&] { held = f.all.hold("a", "m1", soon()).has_value(); });
+    std::jthread mover([&] { held = f.all.hold("a", "m1", soon(), always).has_value(); });
     REQUIRE(eventually([&] { return f.gate().held(); }));
     CHECK_FALSE(held);
     f.gate().leave();
@@ -133,26 +137,43 @@ TEST_CASE("a hold waits for every sidecar, and names the one that does not answe
     REQUIRE(f.shared->join({.id = "s2", .name = "pod-2", .lease = 1'500ms}));
     SECTION("until it has drained") {
         std::atomic<bool> held{false};
-        std::jthread mover([&] { held = f.all.hold("a", "m1", soon()).has_value(); });
+        std::jthread mover([&] { held = f.all.hold("a", "m1", soon(), always).has_value(); });
         REQUIRE(eventually([&] { return !f.shared->changes(0)->holds.empty(); }));
         CHECK_FALSE(held);
         REQUIRE(f.shared->ack({"a", "m1", true}, "s2"));
         CHECK(eventually([&] { return held.load(); }));
     }
     SECTION("not longer than the move may") {
-        const auto got = f.all.hold("a", "m1", std::chrono::steady_clock::now() + 50ms);
+        const auto got = f.all.hold("a", "m1", std::chrono::steady_clock::now() + 50ms, always);
         REQUIRE_FALSE(got.has_value());
         CHECK(got.error().find("pod-2") != std::string::npos);
     }
+    SECTION("not longer than the operator lets it") {
+        std::atomic<bool> goes_on{true};
+        std::chrono::steady_clock::time_point ended;
+        std::optional<std::string> why;
+        std::jthread mover([&] {
+            const auto got = f.all.hold("a", "m1", soon(), [&] { return goes_on.load(); });
+            if (!got) why = got.error();
+            ended = std::chrono::steady_clock::now();
+        });
+        REQUIRE(eventually([&] { return !f.shared->changes(0)->holds.empty(); }));
+        const auto aborted = std::chrono::steady_clock::now();
+        goes_on = false;
+        mover.join();
+        REQUIRE(why);
+        CHECK(why->find("pod-2") != std::string::npos);
+        CHECK(ended - aborted < 100ms);
+    }
     SECTION("only as long as its lease") {
-        CHECK(f.all.hold("a", "m1", soon()).has_value());
+        CHECK(f.all.hold("a", "m1", soon(), always).has_value());
     }
 }
 
 TEST_CASE("a hold that no move belongs to is released by the one that leads") {
     fleet_bench f;
     f.lead();
-    REQUIRE(f.all.hold("a", "m1", soon()).has_value());
+    REQUIRE(f.all.hold("a", "m1", soon(), always).has_value());
     f.moving = false;  // its mover is gone
     CHECK(eventually([&] { return !f.gate().held(); }));
     CHECK(eventually([&] { return !f.shared->changes(0)->holds.at(0).held; }));

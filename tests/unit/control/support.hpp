@@ -119,7 +119,21 @@ struct bench {
         w.run = [this](const move::request& what, move::surroundings& around) {
             return run(what, around);
         };
-        w.clean = [this](const placement::move_record&, move::surroundings&) { return cleaned; };
+        w.clean = [this](const placement::move_record& record, move::surroundings&) {
+            const std::lock_guard lock(mutex);
+            ++cleanings[record.id];
+            return cannot_clean == record.id ? move::cleaned{} : cleaned;
+        };
+        w.adopt = [this](const move::adoption& what, move::surroundings& around) {
+            move::adopted out;
+            out.detail = {{"new_epoch", 7}};
+            if (!adoption_refused.empty())
+                out.refusals.push_back({adoption_refused, "it cannot be", "try the other one"});
+            if (!what.execute || !out.refusals.empty()) return out;
+            around.tools.find(what.tool)->place(home_at(what.home), 7);
+            out.done = true;
+            return out;
+        };
         return w;
     }
 
@@ -184,6 +198,9 @@ struct bench {
     std::string outcome{"refused"};
     std::vector<move::refusal> refusals;
     move::cleaned cleaned;
+    std::string cannot_clean;              // a move whose home does not answer
+    std::map<std::string, int> cleanings;  // how often each move was tidied up; under mutex
+    std::string adoption_refused;          // code
     std::mutex mutex;
     std::vector<move::request> requests;
     std::vector<logged> log;

@@ -45,6 +45,7 @@ tool_snapshot full_tool(const std::string& name) {
     t.links_closed = {{"idle", 1}};
     t.pins = {{"listen", 2}};
     t.retries = {{"recovered", 3}};
+    t.after_error = {{"insert", 4}};
     t.moves[{policy::home_kind::postgres, "done"}] = 2;
     t.move = move_in_progress{policy::home_kind::postgres, "copy", {}, {}};
     t.engine_up = true;

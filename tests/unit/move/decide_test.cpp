@@ -121,6 +121,9 @@ TEST_CASE("without a move the marker decides, and the store is only believed in 
     CHECK(at(M::serving, S::none).where == W::postgres);
     CHECK(at(M::serving, S::engine_behind).where == W::postgres);
     CHECK(at(M::serving, S::engine_ahead).where == W::nobody);
+    CHECK(at(M::serving, S::postgres_ahead).where == W::nobody);
+    CHECK(at(M::serving, S::postgres_behind).where == W::postgres);
+    CHECK(at(M::fenced, S::postgres_ahead).where == W::nobody);
     CHECK(at(M::fenced, S::none).on_marker == P::unfence);
     CHECK(at(M::fenced, S::none).where == W::postgres);
 }

@@ -177,6 +177,23 @@ TEST_CASE("DDL counts as unkept until it is stored; what was lost always does") 
     REQUIRE(seen.ddl_unkept() == 1);
 }
 
+TEST_CASE("a client is told of its DDL once all up to it is kept, or none can be any more") {
+    observations seen(2, 2);
+    const auto ddl = [&] { return seen.push({observation::kind::ddl, "", "x", {}}); };
+    CHECK(seen.push({observation::kind::write, "", "x", {}}) == 0);
+    const auto first = ddl(), second = ddl();
+    CHECK(first < second);
+    CHECK_FALSE(seen.is_kept(first));
+    seen.ddl_kept();
+    CHECK(seen.is_kept(first));
+    CHECK_FALSE(seen.is_kept(second));
+    seen.ddl_kept();
+    CHECK(seen.is_kept(second));
+    for (int i = 0; i < 3; ++i)
+        ddl();  // nobody takes them: the last is lost
+    CHECK(seen.is_kept(ddl()));
+}
+
 TEST_CASE("a renewed password is for the links to come and moves nobody") {
     tool_entry entry;
     home at;

@@ -205,6 +205,10 @@ class scripted_environment : public unpooled_environment {
         wanted.insert(fingerprint);
         seen.emplace_back(sql, std::vector<std::uint32_t>(types.begin(), types.end()));
     }
+    std::vector<std::string> went_on;
+    void went_on_after_error(std::string_view tag, bool first) override {
+        went_on.push_back((first ? "first " : "") + std::string(tag));
+    }
     void count_limit_hit(std::string_view limit) override { limits.emplace_back(limit); }
     void pinned(pin reason) override { pins.push_back(reason); }
 
