@@ -85,17 +85,6 @@ answer<std::string> read_lsn(home_link& engine) {
     return read_counter(engine, "twill_committed_lsn");
 }
 
-answer<std::optional<std::uint64_t>> read_commits(home_link& engine) {
-    const auto text = read_counter(engine, "twill_commit_total");
-    if (!text) return tl::unexpected(text.error());
-    std::uint64_t out = 0;
-    const auto end = text->data() + text->size();
-    const auto read = std::from_chars(text->data(), end, out);
-    if (text->empty() || read.ec != std::errc{} || read.ptr != end)
-        return std::optional<std::uint64_t>{};
-    return std::optional<std::uint64_t>{out};
-}
-
 answer<std::optional<engine_count>> read_count(home_link& engine) {
     auto reply = engine.exec("SHOW twill.stats");
     if (!reply) return tl::unexpected(reply.error());
@@ -111,6 +100,13 @@ answer<std::optional<engine_count>> read_count(home_link& engine) {
     }
     if (!commits || !lsn) return std::optional<engine_count>{};
     return std::optional<engine_count>(engine_count{*commits, *lsn});
+}
+
+answer<std::optional<std::uint64_t>> read_commits(home_link& engine) {
+    const auto count = read_count(engine);
+    if (!count) return tl::unexpected(count.error());
+    if (!*count) return std::optional<std::uint64_t>{};
+    return std::optional<std::uint64_t>{(*count)->commits};
 }
 
 answer<std::vector<relationship>> read_relationships(home_link& engine) {

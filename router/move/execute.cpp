@@ -128,7 +128,7 @@ class watch_end {
 }  // namespace
 
 report execute(context& with, const request& what, findings found, policy::time_point now) {
-    active_move m{with, {}, std::move(found), steady::now(), {}, {}, false, {}, {}, {}};
+    active_move m{with, {}, std::move(found), steady::now(), {}, {}, false, {}, {}};
     const plan& p = m.made();
     m.hold_max = std::min(what.hold_max, with.tool.settings.hold_max);
     m.record.id = p.move;

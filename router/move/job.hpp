@@ -60,10 +60,10 @@ struct active_move {
     std::chrono::milliseconds hold_max{};
     bool holding{false};
     std::vector<std::string> alarms;
+    ahead_state ahead;
     // Of a copy that runs ahead, on the way back. Ended when the clients go on, not before: to drop
     // what it needs takes time.
     std::shared_ptr<decoding> changes{};
-    ahead_state ahead{};  // likewise, on the way out
 
     [[nodiscard]] plan& made() { return found.made; }
     [[nodiscard]] home_link& engine() { return *found.engine; }

@@ -103,7 +103,7 @@ report run_move(const request& what, surroundings& around, placement::tool_entry
         return refused(what, std::move(found));
     }
     if (!what.execute) {
-        active_move trial{with, {}, std::move(found), steady::now(), {}, {}, false, {}, {}, {}};
+        active_move trial{with, {}, std::move(found), steady::now(), {}, {}, false, {}, {}};
         trial.record.ordered_by = what.ordered_by;
         rehearse_trial(trial);
         return refused(what, std::move(trial.found));
