@@ -217,8 +217,8 @@ api_answer post_adopt(controller& at, const api_request& request) {
               {"refusals", std::move(refusals)},
               {"detail", ended.detail}};
     if (!acts && ended.refusals.empty())
-        body["next_steps"] = {fmt::format(
-            "hotlane adopt {} --home {} --execute", tool->name(), policy::to_string(*home))};
+        body["next_steps"] = json::array({fmt::format(
+            "hotlane adopt {} --home {} --execute", tool->name(), policy::to_string(*home))});
     return good(std::move(body));
 }
 

@@ -90,7 +90,8 @@ def test_a_backup_from_before_the_move(bench):
     assert {"name": "t", "rows": 1} in detail["engine"]["copies"]
     assert "since move" in detail["may_be_missing"][0]
     assert not bench.hotlane.where("shop")["served"]
-    text = bench.hotlane.cli("adopt", "shop", "--home", "engine").stdout
+    told = bench.hotlane.cli("adopt", "shop", "--home", "engine")
+    text = told.stdout + told.stderr
     assert "nothing was changed" in text and "--execute" in text and "may be missing" in text
     done = adopt(bench, "engine", "--execute")
     assert done["adopted"] and done["detail"]["new_epoch"] == 3
