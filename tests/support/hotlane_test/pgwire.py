@@ -156,10 +156,10 @@ class Wire:
         self.socket.setblocking(False)
         end = time.monotonic() + self.deadline_s
         while view:
-            readable, writable, _ = select.select([] if self.at_end else [self.socket], [self.socket], [], 1)
-            if readable:
+            happened = self._poll(select.POLLOUT | (0 if self.at_end else select.POLLIN), 1)
+            if happened & ~select.POLLOUT and not self.at_end:
                 self.read_some()
-            if writable:
+            if happened & ~select.POLLIN:
                 try:
                     view = view[self.socket.send(view[:1 << 20]):]
                 except BlockingIOError:
@@ -169,9 +169,16 @@ class Wire:
             if time.monotonic() > end:
                 raise TimeoutError(f"{len(view)} bytes could not be sent")
 
+    def _poll(self, events: int, wait_s: float) -> int:
+        """What of `events` (or an end, or a fault) there is. select() knows no socket above 1,023."""
+        poll = select.poll()
+        poll.register(self.socket, events)
+        happened = poll.poll(wait_s * 1000)
+        return happened[0][1] if happened else 0
+
     def read_some(self, wait_s: float = 0.0) -> bool:
         """False: nothing came, or the end."""
-        if self.at_end or not select.select([self.socket], [], [], wait_s)[0]:
+        if self.at_end or not self._poll(select.POLLIN, wait_s):
             return False
         try:
             data = self.socket.recv(1 << 20)
