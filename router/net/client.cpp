@@ -11,7 +11,7 @@ void connection::read_client() {
     if (client_reading_ || client_eof_ || lingering_ || closed_) return;
     if (!session_.wants_client_bytes()) return;
     client_reading_ = true;
-    client_.async_wait(stream::wait_read, [self = shared_from_this()](error_code error) {
+    from_client_.wait(client_, [self = shared_from_this()](error_code error) {
         self->client_reading_ = false;
         if (self->closed_) return;
         if (error) {
@@ -28,7 +28,7 @@ void connection::client_readable() {
     if (!session_.wants_client_bytes()) return;
     const auto buffer = worker_.buffer();
     error_code error;
-    const auto count = client_.read_some(buffer, error);
+    const auto count = from_client_.take(client_, buffer, error);
     if (error == asio::error::would_block || error == asio::error::interrupted) {
         read_client();
         return;

@@ -169,10 +169,10 @@ void connection::linger() {
 
 void connection::drain_client() {
     client_reading_ = true;
-    client_.async_wait(stream::wait_read, [self = shared_from_this()](error_code error) {
+    from_client_.wait(client_, [self = shared_from_this()](error_code error) {
         self->client_reading_ = false;
         if (self->closed_) return;
-        const auto got = error ? 0 : self->client_.read_some(self->worker_.buffer(), error);
+        const auto got = error ? 0 : self->from_client_.take(self->client_, self->worker_.buffer(), error);
         if (error && error != asio::error::would_block) {
             self->close();
             return;

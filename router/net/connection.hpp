@@ -2,8 +2,8 @@
 //
 // After every event pump() performs the session's actions, writes what it has to say, and reads
 // from the sides it wants to hear. At most one read and one write is in flight on a socket.
-// Reading is "wait until readable, then read into the thread's buffer": no buffer of its own waits
-// with an idle connection. THREADS: one, that of its io_context; post_...() may be called from any.
+// Bytes are read into the thread's buffer: an idle connection keeps none but its inlet's few.
+// THREADS: one, that of its io_context; post_...() may be called from any.
 // OWNERSHIP: pending operations hold it; close() ends them all, and it goes away with the last.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "router/net/dialer.hpp"
 #include "router/net/home_link.hpp"
+#include "router/net/inlet.hpp"
 #include "router/net/shared.hpp"
 #include "router/net/surroundings.hpp"
 #include "router/net/types.hpp"
@@ -80,6 +81,7 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     surroundings surroundings_;
     session::session session_;
     stream client_;
+    inlet from_client_;
     bool client_reading_{false};
     bool client_writing_{false};
     bool client_eof_{false};

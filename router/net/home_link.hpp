@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "router/net/inlet.hpp"
 #include "router/net/types.hpp"
 #include "router/session/link_memory.hpp"
 
@@ -28,6 +29,7 @@ class home_link : public std::enable_shared_from_this<home_link> {
     home_link(stream s, const peer& to) : socket(std::move(s)), at(to) {}
 
     stream socket;
+    inlet in;  // what it has said
     peer at;
     link_user* user{nullptr};  // it resets this before it goes
     bool writing{false};
@@ -44,7 +46,7 @@ class home_link : public std::enable_shared_from_this<home_link> {
     void watch() {
         if (watching_ || eof) return;
         watching_ = true;
-        socket.async_wait(stream::wait_read, [self = shared_from_this()](error_code error) {
+        in.wait(socket, [self = shared_from_this()](error_code error) {
             self->watching_ = false;
             if (self->user) self->user->link_event(self, error);
         });

@@ -144,7 +144,7 @@ void connection::link_readable(const link_ptr& from) {
     if (!session_.wants_link_bytes()) return;
     const auto buffer = worker_.buffer();
     error_code error;
-    const auto count = from->socket.read_some(buffer, error);
+    const auto count = from->in.take(from->socket, buffer, error);
     if (error == asio::error::would_block || error == asio::error::interrupted) {
         read_link();
         return;

@@ -73,7 +73,7 @@ void link_opener::link_event(const link_ptr& link, error_code error) {
     if (over_ || link != link_) return;
     const auto self = shared_from_this();
     const auto buffer = worker_.buffer();
-    const auto count = error ? 0 : link->socket.read_some(buffer, error);
+    const auto count = error ? 0 : link->in.take(link->socket, buffer, error);
     if (error == asio::error::would_block || error == asio::error::interrupted) {
         link->watch();
     } else if (error) {

@@ -18,6 +18,7 @@ constexpr std::size_t idle_bytes_max = 4'096;  // of an idle link at one look; m
 
 // The home has said or done something since the link was used last.
 bool has_news(home_link& link) {
+    if (link.in.has_news()) return true;
     char one = 0;
     const auto count = ::recv(link.socket.native_handle(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
     return !(count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
@@ -203,7 +204,7 @@ void link_pools::link_event(const link_ptr& link, error_code error) {
     // Not the worker's buffer: a link is looked at while a client's message, read into that one,
     // is about to be sent over it.
     std::array<char, idle_bytes_max> own;
-    const auto count = error ? 0 : link->socket.read_some(asio::buffer(own), error);
+    const auto count = error ? 0 : link->in.take(link->socket, asio::buffer(own), error);
     const std::string_view bytes{own.data(), count};
     if (error == asio::error::would_block || error == asio::error::interrupted ||
         (!error && session::take_idle_bytes(link->memory, bytes))) {

@@ -1,25 +1,50 @@
 #include "router/sql/lexer.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace hotlane::sql {
 namespace {
 
+// What a byte may be, looked up: this runs for every byte of every statement that is new.
+enum : std::uint8_t { space = 1, digit = 2, letter = 4, continues = 8, operates = 16 };
+
+constexpr std::array<std::uint8_t, 256> classes() {
+    std::array<std::uint8_t, 256> of{};
+    const auto add = [&of](std::string_view bytes, std::uint8_t what) {
+        for (const char c : bytes)
+            of[static_cast<unsigned char>(c)] |= what;
+    };
+    for (unsigned c = 0; c < 256; ++c) {
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+        if (is_letter) of[c] = letter | continues;
+    }
+    add(" \t\n\r\f\v", space);
+    add("0123456789", digit | continues);
+    add("_", letter | continues);
+    add("$", continues);
+    add("+-*/<>=~!@#%^&|`?", operates);
+    return of;
+}
+constexpr auto class_of = classes();
+
+bool is(char c, std::uint8_t what) {
+    return (class_of[static_cast<unsigned char>(c)] & what) != 0;
+}
 bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+    return is(c, space);
 }
 bool is_digit(char c) {
-    return c >= '0' && c <= '9';
+    return is(c, digit);
 }
 bool starts_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
+    return is(c, letter);
 }
 bool continues_word(char c) {
-    return starts_word(c) || is_digit(c) || c == '$';
+    return is(c, continues);
 }
 bool is_operator(char c) {
-    return std::string_view("+-*/<>=~!@#%^&|`?").find(c) != std::string_view::npos;
+    return is(c, operates);
 }
 char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -29,8 +54,8 @@ class scanner {
   public:
     scanner(std::string_view sql, dialect rules) : sql_(sql), rules_(rules) {}
 
-    std::vector<token> run() {
-        std::vector<token> out;
+    void run(std::vector<token>& out) {
+        out.clear();
         out.reserve(sql_.size() / 5 + 4);
         while (skip_blank()) {
             const std::size_t begin = at_;
@@ -39,14 +64,22 @@ class scanner {
             out.push_back(
                 {what, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_)});
         }
-        return out;
+    }
+
+    // The one token that begins at `at`, which is no blank.
+    token one(std::size_t at) {
+        at_ = at;
+        const lexeme what = next();
+        at_ = std::min(at_, sql_.size());
+        return {what, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at_)};
     }
 
   private:
     char peek(std::size_t ahead = 0) const {
         return at_ + ahead < sql_.size() ? sql_[at_ + ahead] : '\0';
     }
-    bool starts(std::string_view s) const { return sql_.substr(at_, s.size()) == s; }
+    // These two bytes are next.
+    bool starts(char first, char second) const { return peek() == first && peek(1) == second; }
 
     // Skips white space and comments; false at the end. An unterminated comment is left for
     // next(), which makes it a bad token.
@@ -54,10 +87,10 @@ class scanner {
         while (at_ < sql_.size()) {
             if (is_space(sql_[at_])) {
                 ++at_;
-            } else if (starts("--")) {
+            } else if (starts('-', '-')) {
                 while (at_ < sql_.size() && sql_[at_] != '\n' && sql_[at_] != '\r')
                     ++at_;
-            } else if (starts("/*")) {
+            } else if (starts('/', '*')) {
                 const std::size_t end = comment_end();
                 if (end == std::string_view::npos) return true;
                 at_ = end;
@@ -170,8 +203,8 @@ class scanner {
             ++at_;
             return lexeme::parameter;
         }
-        if (starts("/*")) return to_the_end();  // skip_blank() found no end
-        while (is_operator(peek()) && peek() != '?' && !starts("--") && !starts("/*")) {
+        if (starts('/', '*')) return to_the_end();  // skip_blank() found no end
+        while (is_operator(peek()) && peek() != '?' && !starts('-', '-') && !starts('/', '*')) {
             if (peek() == '`' && rules_ != dialect::postgres) break;
             ++at_;
         }
@@ -209,8 +242,47 @@ class scanner {
 
 }  // namespace
 
+void tokenize(std::string_view sql, std::vector<token>& into, dialect rules) {
+    scanner(sql.substr(0, UINT32_MAX), rules).run(into);
+}
+
 std::vector<token> tokenize(std::string_view sql, dialect rules) {
-    return scanner(sql.substr(0, UINT32_MAX), rules).run();
+    std::vector<token> out;
+    tokenize(sql, out, rules);
+    return out;
+}
+
+// The lexer keeps nothing in mind between two tokens, and what stands before a literal is read
+// without regard to which digit or quoted text follows. So where all bytes around the literals are
+// the same, the tokens are.
+bool differs_in_literals_only(std::string_view known,
+                              const std::vector<token>& tokens,
+                              std::string_view sql,
+                              std::vector<token>& into) {
+    const auto is_plain = [](char first) { return first == '\'' || is_digit(first); };
+    scanner lexer(sql, dialect::postgres);
+    into.clear();
+    std::size_t done = 0;  // of `known`
+    std::size_t at = 0;    // of `sql`
+    for (const token& t : tokens) {
+        const auto shift = [&](std::size_t place) {
+            return static_cast<std::uint32_t>(place - done + at);
+        };
+        const bool is_literal = t.what == lexeme::number || t.what == lexeme::string;
+        if (!is_literal || !is_plain(known[t.begin])) {
+            into.push_back({t.what, shift(t.begin), shift(t.end)});
+            continue;
+        }
+        const auto before = known.substr(done, t.begin - done);
+        if (sql.substr(at, before.size()) != before) return false;
+        at += before.size();
+        if (at >= sql.size() || !is_plain(sql[at])) return false;
+        into.push_back(lexer.one(at));
+        if (into.back().what != t.what) return false;
+        at = into.back().end;
+        done = t.end;
+    }
+    return sql.substr(at) == known.substr(done);
 }
 
 std::string lower_case(std::string_view text) {

@@ -40,6 +40,16 @@ enum class dialect : std::uint8_t {
 };
 
 std::vector<token> tokenize(std::string_view sql, dialect rules = dialect::postgres);
+// The same, into memory that is used again.
+void tokenize(std::string_view sql, std::vector<token>& into, dialect rules = dialect::postgres);
+
+// Whether `sql` is `known` with other values in its plain literals ('..' and what begins with a
+// digit); then `into` gets the tokens of `sql`. Says no too often rather than wrongly: a byte that
+// differs anywhere else, a comment included, is enough. `tokens`: of `known`, dialect postgres.
+bool differs_in_literals_only(std::string_view known,
+                              const std::vector<token>& tokens,
+                              std::string_view sql,
+                              std::vector<token>& into);
 
 // The identifier that a word or quoted token stands for: words in lower case, quotes undone.
 std::string identifier(std::string_view sql, const token& t);

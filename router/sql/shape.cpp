@@ -1,9 +1,15 @@
 #include "router/sql/shape.hpp"
 
+#include <algorithm>
+
 namespace hotlane::sql {
 namespace {
 
 constexpr std::string_view mark = " ?";
+
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool is_value(const token& t) {
     return t.what == lexeme::string || t.what == lexeme::number || t.what == lexeme::parameter;
@@ -19,8 +25,8 @@ void drop(std::string& text, std::string_view tail) {
 
 }  // namespace
 
-std::string shape_of(std::string_view sql, const std::vector<token>& tokens) {
-    std::string out;
+void shape_of(std::string_view sql, const std::vector<token>& tokens, std::string& out) {
+    out.clear();
     out.reserve(sql.size() + tokens.size());
     for (const token& t : tokens) {
         if (t.what == lexeme::semicolon && out.empty()) continue;
@@ -34,8 +40,12 @@ std::string shape_of(std::string_view sql, const std::vector<token>& tokens) {
         }
         out.push_back(' ');
         if (t.what == lexeme::word) {
-            for (const char c : text_of(sql, t))
-                out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+            const auto from = out.size();
+            out.append(text_of(sql, t));
+            std::transform(out.begin() + static_cast<std::ptrdiff_t>(from),
+                           out.end(),
+                           out.begin() + static_cast<std::ptrdiff_t>(from),
+                           lower);
         } else {
             out.append(text_of(sql, t));
         }
@@ -44,6 +54,11 @@ std::string shape_of(std::string_view sql, const std::vector<token>& tokens) {
     }
     while (ends_with(out, " ;"))
         drop(out, " ;");
+}
+
+std::string shape_of(std::string_view sql, const std::vector<token>& tokens) {
+    std::string out;
+    shape_of(sql, tokens, out);
     return out;
 }
 

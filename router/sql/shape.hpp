@@ -13,6 +13,8 @@
 namespace hotlane::sql {
 
 std::string shape_of(std::string_view sql, const std::vector<token>& tokens);
+// The same, into memory that is used again.
+void shape_of(std::string_view sql, const std::vector<token>& tokens, std::string& out);
 // FNV-1a of the shape; never 0 for a text that has tokens.
 std::uint64_t fingerprint_of(std::string_view shape);
 

@@ -5,6 +5,7 @@
 
 #include "router/sql/facts.hpp"
 #include "router/sql/lexer.hpp"
+#include "router/sql/shape.hpp"
 
 namespace sql = hotlane::sql;
 
@@ -63,6 +64,22 @@ void check_tokens(const std::string& text) {
             at = t.end;
         }
     }
+}
+
+// Of a text and another, often the same but for some literals: whoever is said to differ in these
+// only has the tokens that were given, and the same shape.
+void check_alike(const std::string& known, const std::string& other) {
+    std::vector<sql::token> given;
+    const auto tokens = sql::tokenize(known);
+    if (!sql::differs_in_literals_only(known, tokens, other, given)) return;
+    const auto right = sql::tokenize(other);
+    RC_ASSERT(given.size() == right.size());
+    for (std::size_t i = 0; i < right.size(); ++i) {
+        RC_ASSERT(given[i].what == right[i].what);
+        RC_ASSERT(given[i].begin == right[i].begin);
+        RC_ASSERT(given[i].end == right[i].end);
+    }
+    RC_ASSERT(sql::shape_of(known, tokens) == sql::shape_of(other, right));
 }
 
 }  // namespace
@@ -166,4 +183,36 @@ TEST_CASE("a known shape gives the facts of a fresh analysis") {
             }
         }
     });
+}
+
+TEST_CASE("a text that differs in literals only has the tokens that it is said to have") {
+    const std::vector<std::string> pieces = {
+        "a", "e", "x",  "E", "1",   "23", "4.5", "6.", ".7", "8e9", "'q'", "'it''s'",
+        "'", "-", "--", ".", "..",  "$1", "$",   "?",  " ",  ";",   "U&",  "\"w\"",
+        "(", ")", ",",  "+", "0x1", "*",  "/*",  "*/", "\n", "_",   "N",   "::"};
+    rc::prop("of any two texts", [&] {
+        const auto first =
+            *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(pieces));
+        std::string known, other;
+        for (const auto& piece : first) {
+            known += piece;
+            const bool is_value = piece.find_first_of("0123456789'") != std::string::npos;
+            other += is_value && *rc::gen::arbitrary<bool>() ? *rc::gen::elementOf(pieces) : piece;
+        }
+        check_alike(known, other);
+        check_alike(other, known);
+        check_alike(known, known);
+    });
+    std::vector<sql::token> tokens;
+    const std::string known = "UPDATE t SET n = n + 1 WHERE id = 12 AND s = 'a'";
+    const auto alike = [&](const char* other) {
+        return sql::differs_in_literals_only(known, sql::tokenize(known), other, tokens);
+    };
+    CHECK(alike("UPDATE t SET n = n + 5 WHERE id = 4711 AND s = 'b''c'"));
+    CHECK(tokens.size() == sql::tokenize(known).size());
+    CHECK_FALSE(alike("UPDATE t SET n = n + 5 WHERE id = 4711 AND z = 'b'"));
+    CHECK_FALSE(alike("UPDATE t SET n = n + 5 WHERE id = 'x' AND s = 'b'"));
+    CHECK_FALSE(alike("UPDATE t SET n = n + 5 WHERE id = 4711 AND s = 'b' OR true"));
+    CHECK_FALSE(alike("UPDATE t SET n = n + 5 WHERE id = 4711 AND s = 'b"));
+    CHECK_FALSE(alike("UPDATE t SET n = n + 5"));
 }
