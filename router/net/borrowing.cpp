@@ -66,7 +66,7 @@ void surroundings::link_offered(link_ptr link) {
         const bool wanted = self && serial == offer_serial_ && self->wants_link();
         wanted ? self->lend(link) : pools.give_back(link, session::link_fate::keep);
     };
-    asio::post(io_, std::move(take));
+    worker_.poll().defer(std::move(take));
 }
 
 void surroundings::link_denied(const session::refusal& why, std::string words) {
@@ -75,14 +75,14 @@ void surroundings::link_denied(const session::refusal& why, std::string words) {
         [this, self = owner_.lock(), why, words = std::move(words), serial = ++offer_serial_] {
             if (self && serial == offer_serial_) self->deny_link(why, words);
         };
-    asio::post(io_, std::move(tell));
+    worker_.poll().defer(std::move(tell));
 }
 
 void surroundings::link_delayed(const std::string& notice) {
     auto tell = [this, self = owner_.lock(), notice] {
         if (self && in_queue_) self->delay_link(notice);
     };
-    asio::post(io_, std::move(tell));
+    worker_.poll().defer(std::move(tell));
 }
 
 // Unique among those who have none of a home's own; such numbers are small there.

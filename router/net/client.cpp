@@ -11,25 +11,31 @@ void connection::read_client() {
     if (client_reading_ || client_eof_ || lingering_ || closed_) return;
     if (!session_.wants_client_bytes()) return;
     client_reading_ = true;
-    from_client_.wait(client_, [self = shared_from_this()](error_code error) {
-        self->client_reading_ = false;
-        if (self->closed_) return;
-        if (error) {
-            self->client_lost();
-        } else if (self->lingering_) {
-            self->drain_client();
-        } else {
-            self->client_readable();
-        }
-    });
+    client_.wait_read();
+}
+
+void connection::on_readable() {
+    const auto self = shared_from_this();
+    client_reading_ = false;
+    if (closed_) return;
+    if (lingering_)
+        throw_away();
+    else
+        client_readable();
+}
+
+void connection::on_writable() {
+    const auto self = shared_from_this();
+    client_writing_ = false;
+    if (!closed_) pump();
 }
 
 void connection::client_readable() {
     if (!session_.wants_client_bytes()) return;
     const auto buffer = worker_.buffer();
     error_code error;
-    const auto count = from_client_.take(client_, buffer, error);
-    if (error == asio::error::would_block || error == asio::error::interrupted) {
+    const auto count = client_.read_some(buffer, error);
+    if (error == asio::error::would_block) {
         read_client();
         return;
     }
@@ -79,15 +85,7 @@ void connection::write_client() {
         const auto count = client_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
         if (error == asio::error::would_block) {
             client_writing_ = true;
-            client_.async_wait(stream::wait_write, [self = shared_from_this()](error_code failed) {
-                self->client_writing_ = false;
-                if (self->closed_) return;
-                if (failed) {
-                    self->client_lost();
-                } else {
-                    self->pump();
-                }
-            });
+            client_.wait_write();
             return;
         }
         if (error) {

@@ -1,7 +1,5 @@
 #include "router/net/connection.hpp"
 
-#include <poll.h>
-
 #include <boost/asio/post.hpp>
 #include <type_traits>
 #include <utility>
@@ -25,7 +23,7 @@ connection::connection(worker& on, stream client, const peer& from)
       all_(on.all()),
       surroundings_(on, *this),
       session_(surroundings_, all_.bounds, is_local(from)),
-      client_(std::move(client)),
+      client_(on.poll(), std::move(client), *this),
       closer_(on.io()) {}
 
 void connection::start() {
@@ -154,8 +152,7 @@ void connection::ended() {
 void connection::linger() {
     if (lingering_) return;
     lingering_ = true;
-    error_code ignored;
-    client_.shutdown(stream::shutdown_send, ignored);
+    client_.shutdown_send();
     closer_.expires_after(linger_max);
     closer_.async_wait([self = shared_from_this()](error_code error) {
         if (!error) self->close();
@@ -169,17 +166,18 @@ void connection::linger() {
 
 void connection::drain_client() {
     client_reading_ = true;
-    from_client_.wait(client_, [self = shared_from_this()](error_code error) {
-        self->client_reading_ = false;
-        if (self->closed_) return;
-        const auto got = error ? 0 : self->from_client_.take(self->client_, self->worker_.buffer(), error);
-        if (error && error != asio::error::would_block) {
-            self->close();
-            return;
-        }
-        static_cast<void>(got);
-        self->drain_client();
-    });
+    client_.wait_read();
+}
+
+// What it still sends is thrown away, until it has seen that we have closed.
+void connection::throw_away() {
+    error_code error;
+    client_.read_some(worker_.buffer(), error);
+    if (error && error != asio::error::would_block) {
+        close();
+        return;
+    }
+    drain_client();
 }
 
 void connection::poke(const std::string& tool) {
@@ -198,8 +196,7 @@ void connection::shut_down() {
 // The kernel knows: POLLRDHUP. Its queued message must not be executed.
 void connection::check_client_gone() {
     if (closed_ || client_eof_ || client_reading_ || !surroundings_.waiting()) return;
-    pollfd look{.fd = client_.native_handle(), .events = POLLRDHUP, .revents = 0};
-    if (::poll(&look, 1, 0) > 0) client_lost();
+    if (client_.is_left()) client_lost();
 }
 
 void connection::close() {
@@ -213,8 +210,7 @@ void connection::close() {
     }
     if (ddl_look_) ddl_look_->cancel();
     closer_.cancel();
-    error_code ignored;
-    client_.close(ignored);
+    client_.close();
     worker_.forget(shared_from_this());
 }
 

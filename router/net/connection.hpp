@@ -1,10 +1,10 @@
 // One client connection: owns the session, its sockets and timers, and drives it.
 //
 // After every event pump() performs the session's actions, writes what it has to say, and reads
-// from the sides it wants to hear. At most one read and one write is in flight on a socket.
-// Bytes are read into the thread's buffer: an idle connection keeps none but its inlet's few.
-// THREADS: one, that of its io_context; post_...() may be called from any.
-// OWNERSHIP: pending operations hold it; close() ends them all, and it goes away with the last.
+// from the sides it wants to hear. Reading is "wait until readable, then read into the thread's
+// buffer": no buffer of its own waits with an idle connection. THREADS: one, that of its
+// io_context; post_...() may be called from any. OWNERSHIP: its worker holds it until close(), and
+// pending timers and dials do, which close() ends.
 #pragma once
 
 #include <array>
@@ -13,7 +13,6 @@
 
 #include "router/net/dialer.hpp"
 #include "router/net/home_link.hpp"
-#include "router/net/inlet.hpp"
 #include "router/net/shared.hpp"
 #include "router/net/surroundings.hpp"
 #include "router/net/types.hpp"
@@ -22,7 +21,9 @@ namespace hotlane::net {
 
 class worker;
 
-class connection final : public link_user, public std::enable_shared_from_this<connection> {
+class connection final : public channel_user,
+                         public link_user,
+                         public std::enable_shared_from_this<connection> {
   public:
     connection(worker& on, stream client, const peer& from);
 
@@ -37,7 +38,10 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     // the home has taken it (or cannot).
     void post_cancel(std::function<void()> done);
 
-    void link_event(const link_ptr& link, error_code error) override;
+    void on_readable() override;  // its client
+    void on_writable() override;
+    void link_event(const link_ptr& link) override;
+    void link_writable(const link_ptr& link) override;
 
     // ---- borrowed links, from the surroundings ----
     void attach(const link_ptr& link);
@@ -55,6 +59,7 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     void ended();
     void linger();
     void drain_client();
+    void throw_away();
 
     // ---- client.cpp ----
     void read_client();
@@ -80,8 +85,7 @@ class connection final : public link_user, public std::enable_shared_from_this<c
     shared& all_;
     surroundings surroundings_;
     session::session session_;
-    stream client_;
-    inlet from_client_;
+    channel client_;
     bool client_reading_{false};
     bool client_writing_{false};
     bool client_eof_{false};

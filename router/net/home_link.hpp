@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "router/net/inlet.hpp"
+#include "router/net/channel.hpp"
 #include "router/net/types.hpp"
 #include "router/session/link_memory.hpp"
 
@@ -17,20 +17,21 @@ using link_ptr = std::shared_ptr<home_link>;
 // Whoever has the link at the moment: a connection, an opener, the pool.
 class link_user {
   public:
-    // It is readable, or it is broken.
-    virtual void link_event(const link_ptr& link, error_code error) = 0;
+    // It is readable, or it is broken: reading will tell.
+    virtual void link_event(const link_ptr& link) = 0;
+    // It takes bytes again.
+    virtual void link_writable(const link_ptr& link) { static_cast<void>(link); }
 
   protected:
     ~link_user() = default;
 };
 
-class home_link : public std::enable_shared_from_this<home_link> {
+class home_link final : public channel_user, public std::enable_shared_from_this<home_link> {
   public:
-    home_link(stream s, const peer& to) : socket(std::move(s)), at(to) {}
+    home_link(poller& on, stream s, const peer& to) : at(to), socket(on, std::move(s), *this) {}
 
-    stream socket;
-    inlet in;  // what it has said
     peer at;
+    channel socket;
     link_user* user{nullptr};  // it resets this before it goes
     bool writing{false};
     bool eof{false};
@@ -46,16 +47,27 @@ class home_link : public std::enable_shared_from_this<home_link> {
     void watch() {
         if (watching_ || eof) return;
         watching_ = true;
-        in.wait(socket, [self = shared_from_this()](error_code error) {
-            self->watching_ = false;
-            if (self->user) self->user->link_event(self, error);
-        });
+        socket.wait_read();
+    }
+    void watch_writing() {
+        writing = true;
+        socket.wait_write();
     }
     void close() {
         eof = true;
         user = nullptr;
-        error_code ignored;
-        socket.close(ignored);
+        socket.close();
+    }
+
+    void on_readable() override {
+        watching_ = false;
+        const auto self = shared_from_this();
+        if (user) user->link_event(self);
+    }
+    void on_writable() override {
+        writing = false;
+        const auto self = shared_from_this();
+        if (user) user->link_writable(self);
     }
 
   private:

@@ -57,7 +57,7 @@ void connection::link_connected(stream socket, const peer& at) {
     if (closed_) return;
     dialer_.reset();
     prepare_socket(socket, at);
-    link_ = std::make_shared<home_link>(std::move(socket), at);
+    link_ = std::make_shared<home_link>(worker_.poll(), std::move(socket), at);
     link_->user = this;
     surroundings_.tool()->counted.link_opens.fetch_add(1, relaxed);
     session_.on_link_open(steady::now());
@@ -130,22 +130,24 @@ void connection::read_link() {
     link_->watch();
 }
 
-void connection::link_event(const link_ptr& from, error_code error) {
+void connection::link_event(const link_ptr& from) {
     if (closed_ || link_ != from) return;
     const auto self = shared_from_this();
-    if (error) {
-        link_broken(from, error);
-    } else {
-        link_readable(from);
-    }
+    link_readable(from);
+}
+
+void connection::link_writable(const link_ptr& to) {
+    if (closed_ || link_ != to) return;
+    const auto self = shared_from_this();
+    pump();
 }
 
 void connection::link_readable(const link_ptr& from) {
     if (!session_.wants_link_bytes()) return;
     const auto buffer = worker_.buffer();
     error_code error;
-    const auto count = from->in.take(from->socket, buffer, error);
-    if (error == asio::error::would_block || error == asio::error::interrupted) {
+    const auto count = from->socket.read_some(buffer, error);
+    if (error == asio::error::would_block) {
         read_link();
         return;
     }
@@ -165,17 +167,7 @@ void connection::write_link() {
         error_code error;
         const auto count = to->socket.write_some(asio::buffer(bytes.data(), bytes.size()), error);
         if (error == asio::error::would_block) {
-            to->writing = true;
-            to->socket.async_wait(stream::wait_write,
-                                  [self = shared_from_this(), to](error_code failed) {
-                                      to->writing = false;
-                                      if (self->closed_ || self->link_ != to) return;
-                                      if (failed) {
-                                          self->link_broken(to, failed);
-                                      } else {
-                                          self->pump();
-                                      }
-                                  });
+            to->watch_writing();
             return;
         }
         if (error) {

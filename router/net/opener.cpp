@@ -47,7 +47,7 @@ void link_opener::dial(milliseconds pause) {
 void link_opener::connected(stream socket, const peer& at) {
     dialer_.reset();
     prepare_socket(socket, at);
-    link_ = std::make_shared<home_link>(std::move(socket), at);
+    link_ = std::make_shared<home_link>(worker_.poll(), std::move(socket), at);
     link_->user = this;
     out_.clear();
     session::link_login::append_startup(out_, order_.who, order_.target);
@@ -69,12 +69,13 @@ void link_opener::write() {
     link_->watch();
 }
 
-void link_opener::link_event(const link_ptr& link, error_code error) {
+void link_opener::link_event(const link_ptr& link) {
     if (over_ || link != link_) return;
     const auto self = shared_from_this();
     const auto buffer = worker_.buffer();
-    const auto count = error ? 0 : link->in.take(link->socket, buffer, error);
-    if (error == asio::error::would_block || error == asio::error::interrupted) {
+    error_code error;
+    const auto count = link->socket.read_some(buffer, error);
+    if (error == asio::error::would_block) {
         link->watch();
     } else if (error) {
         try_again(error == asio::error::eof ? "the home closed the connection" : error.message());

@@ -30,7 +30,7 @@ class link_opener final : public link_user, public std::enable_shared_from_this<
     link_opener(worker& on, order what, opened on_opened, failed on_failed);
     void start();
     void cancel();
-    void link_event(const link_ptr& link, error_code error) override;
+    void link_event(const link_ptr& link) override;
 
     // Between two tries while the home is starting.
     static constexpr milliseconds retry_gap{100};

@@ -1,7 +1,5 @@
 #include "router/net/pool.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -15,14 +13,6 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t idle_bytes_max = 4'096;  // of an idle link at one look; more comes later
-
-// The home has said or done something since the link was used last.
-bool has_news(home_link& link) {
-    if (link.in.has_news()) return true;
-    char one = 0;
-    const auto count = ::recv(link.socket.native_handle(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
-    return !(count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
-}
 
 void count_lent(const link_pool& pool, int change) {
     pool.tool->tool->counted.links_lent.fetch_add(change, relaxed);
@@ -82,10 +72,10 @@ link_ptr link_pools::take_idle(link_pool& from) {
     while (!from.idle.empty()) {
         auto link = std::move(from.idle.back());
         from.idle.pop_back();
-        if (has_news(*link)) {
+        if (link->socket.has_news()) {  // said or done since it was used last
             from.idle.push_back(link);
-            link_event(link, {});  // reads it; a link that is broken goes
-            if (link->eof || has_news(*link)) continue;
+            link_event(link);  // reads it; a link that is broken goes
+            if (link->eof || link->socket.has_news()) continue;
             from.idle.pop_back();
         }
         link->user = nullptr;
@@ -197,16 +187,17 @@ void link_pools::close(const link_ptr& link, reason why, bool polite) {
 }
 
 // An idle link speaks: news of a setting, a notice, its end.
-void link_pools::link_event(const link_ptr& link, error_code error) {
+void link_pools::link_event(const link_ptr& link) {
     auto& idle = link->pool->idle;
     const auto at = std::find(idle.begin(), idle.end(), link);
     if (at == idle.end()) return;
     // Not the worker's buffer: a link is looked at while a client's message, read into that one,
     // is about to be sent over it.
     std::array<char, idle_bytes_max> own;
-    const auto count = error ? 0 : link->in.take(link->socket, asio::buffer(own), error);
+    error_code error;
+    const auto count = link->socket.read_some(asio::buffer(own), error);
     const std::string_view bytes{own.data(), count};
-    if (error == asio::error::would_block || error == asio::error::interrupted ||
+    if (error == asio::error::would_block ||
         (!error && session::take_idle_bytes(link->memory, bytes))) {
         link->watch();
         return;

@@ -94,7 +94,7 @@ class link_pools final : private link_user {
   private:
     using reason = placement::link_end;
 
-    void link_event(const link_ptr& link, error_code error) override;
+    void link_event(const link_ptr& link) override;
     link_ptr take_idle(link_pool& from);
     void keep(const link_ptr& link);
     void close(const link_ptr& link, reason why, bool polite);

@@ -34,6 +34,7 @@ worker::~worker() {
 
 void worker::start() {
     tick();
+    poller_.start();
     thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -93,6 +94,7 @@ void worker::finish() {
         for (const auto& each : everyone())
             each->close();
         pools_->finish();
+        poller_.stop();
         guard_.reset();
     });
 }

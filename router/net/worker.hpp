@@ -12,6 +12,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 
+#include "router/net/poller.hpp"
 #include "router/net/shared.hpp"
 #include "router/net/types.hpp"
 
@@ -42,6 +43,7 @@ class worker {
 
     // On its own thread.
     [[nodiscard]] asio::io_context& io() noexcept { return io_; }
+    [[nodiscard]] poller& poll() noexcept { return poller_; }
     [[nodiscard]] shared& all() noexcept { return all_; }
     [[nodiscard]] std::mt19937& dice() noexcept { return dice_; }
     [[nodiscard]] asio::mutable_buffer buffer() noexcept { return asio::buffer(buffer_); }
@@ -60,6 +62,7 @@ class worker {
     shared& all_;
     asio::io_context io_{1};
     asio::executor_work_guard<executor> guard_;
+    poller poller_{io_};
     timer pulse_;
     std::mt19937 dice_;
     std::vector<char> buffer_;
