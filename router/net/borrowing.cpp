@@ -49,6 +49,10 @@ void surroundings::stop_waiting() {
     if (std::exchange(in_queue_, false)) worker_.pools().stop_waiting(queue_place_);
 }
 
+bool surroundings::link_is_coming() {
+    return in_queue_ && pool_->waiting <= static_cast<int>(pool_->opening.size());
+}
+
 session::pairs_ptr surroundings::greeting(const session::link_identity& who) {
     find_pool(who);
     return pool_->greeting;

@@ -96,7 +96,7 @@ void link_opener::take(std::string_view bytes) {
             link->memory.kind = order_.target.kind;
             link->memory.generation = order_.target.generation;
             link->memory.key = login_->key();
-            link->memory.status = login_->status();
+            link->memory.status = session::shared_list(login_->status());
             const auto tell = std::exchange(on_opened_, {});
             finish();
             tell(std::move(link));

@@ -46,6 +46,7 @@ class surroundings final : public session::environment, public link_borrower {
     session::link_memory* borrow(const session::link_identity& who) override;
     void give_back(session::link_fate fate) override;
     void stop_waiting() override;
+    bool link_is_coming() override;
     session::pairs_ptr greeting(const session::link_identity& who) override;
     std::uint32_t process_number() override;
     void sequences_matter() override;

@@ -146,6 +146,8 @@ class environment {
     virtual link_memory* borrow(const link_identity& who) = 0;
     virtual void give_back(link_fate fate) = 0;
     virtual void stop_waiting() = 0;
+    // While it waits: a link is being opened for it, nobody has to give one back first.
+    virtual bool link_is_coming() { return false; }
     // What a home told the last client of this identity at its login; null: nobody has logged in.
     virtual pairs_ptr greeting(const link_identity& who) = 0;
     // A client asked for currval or lastval behind its transaction: from now on sessions of its

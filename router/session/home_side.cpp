@@ -218,7 +218,7 @@ void session::implementation::note_description(char tag, std::string_view body) 
         if (auto told = wire::decode_parameter_description(body))
             statement.told_parameters = std::make_shared<const types>(std::move(*told));
     } else {
-        statement.told_columns = columns_of(tag, body);
+        statement.told_columns = columns_of(tag, body, statement.told_columns);
     }
     statements_.grew(statement, before);
     if (lent_) {

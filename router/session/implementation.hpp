@@ -75,6 +75,8 @@ inline constexpr std::string_view nobodys_statement = "hotlane: result type chan
 [[nodiscard]] std::string link_name(const statement_text& text);
 [[nodiscard]] std::shared_ptr<const std::string> said(const refusal& why);  // as an ErrorResponse
 types_ptr columns_of(char tag, std::string_view body);
+// `known` if it says the same: a statement is described again and again.
+types_ptr columns_of(char tag, std::string_view body, const types_ptr& known);
 void append_renamed(std::string& out,
                     const client_frame& frame,
                     const wire::bind_head& head,

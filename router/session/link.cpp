@@ -100,7 +100,7 @@ void session::implementation::give_up_link(const refusal& why) {
 void session::implementation::login_ready() {
     const auto login = std::move(login_);
     key_ = login->key();
-    link_status_ = login->status();
+    link_status_ = shared_list(login->status());
     if (phase_ == phase::first_link) {
         link_is_ready();
         greet(link_status_, login->notices());

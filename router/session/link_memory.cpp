@@ -1,6 +1,7 @@
 #include "router/session/link_memory.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "router/wire/message.hpp"
 
@@ -11,6 +12,23 @@ constexpr std::size_t told_statuses_max = 200;
 constexpr std::size_t status_bytes_max = 8 * 1024;
 
 }  // namespace
+
+// Few differ: by user, by application_name, by what clients set. Where many do, some are not found.
+pairs_ptr shared_list(pairs_ptr list) {
+    constexpr std::size_t lists_max = 32;
+    thread_local std::array<std::weak_ptr<const pairs>, lists_max> known;
+    thread_local std::size_t next = 0;
+    if (!list) return list;
+    std::weak_ptr<const pairs>* free = nullptr;
+    for (auto& one : known) {
+        const auto there = one.lock();
+        if (there && *there == *list) return there;
+        if (!there) free = &one;
+    }
+    auto& place = free ? *free : known[next++ % lists_max];
+    place = list;
+    return list;
+}
 
 pairs_ptr with_status(const pairs_ptr& all, std::string_view name, std::string_view value) {
     if (name.size() + value.size() > status_bytes_max) return all;

@@ -81,6 +81,10 @@ struct link_memory {
     bool spoiled{false};    // something is left on it that cannot be undone: never lent again
 };
 
+// Lists of one content are one list, on this thread: homes report the same to all links, so that
+// comparing is looking at addresses, and a thousand clients hold one list.
+pairs_ptr shared_list(pairs_ptr list);
+
 // The list with this value in it: a copy, and only if it is news.
 pairs_ptr with_status(const pairs_ptr& all, std::string_view name, std::string_view value);
 

@@ -43,6 +43,12 @@ types_ptr columns_of(char tag, std::string_view body) {
     return told;
 }
 
+types_ptr columns_of(char tag, std::string_view body, const types_ptr& known) {
+    const bool rows = tag == wire::tag_b::row_description;
+    if (known && rows ? wire::describes(body, *known) : known && known->empty()) return known;
+    return columns_of(tag, body);
+}
+
 // Before a message that names a statement. True: it has to wait for replies of the home.
 bool session::implementation::waits_for_statement(const client_frame& frame) {
     footing_ = footing::firm;
@@ -231,7 +237,7 @@ void session::implementation::ensured_reply(char tag, std::string_view body) {
     if (!front.statement) return;
     if (tag == wire::tag_b::row_description || tag == wire::tag_b::no_data) {
         if (auto* const slot = lent_->statements.find(*front.statement)) {
-            slot->columns = columns_of(tag, body);
+            slot->columns = columns_of(tag, body, front.statement->told_columns);
             slot->asked = false;
         }
     }

@@ -104,8 +104,8 @@ void session::implementation::settle_status() {
     for (const auto& [name, value] : *now)
         if (note_status(name, value)) wire::append_parameter_status(to_client_.out(), name, value);
     // Equal lists become one, so that the next comparison is one of addresses.
-    if (told_status_->size() == now->size()) told_status_ = now;
-    link_status_ = now;
+    link_status_ = shared_list(now);
+    told_status_ = told_status_->size() == now->size() ? link_status_ : shared_list(told_status_);
 }
 
 }  // namespace hotlane::session

@@ -45,10 +45,11 @@ void session::implementation::client_eof() {
     if (phase_ == phase::ended) return;
     const bool again = client_eof_;
     client_eof_ = true;
-    // A message that waits for the gate or for a new link has not been sent: it never will be.
-    const bool queued =
-        held_ || (phase_ == phase::relaying && !begun_ &&
-                  (inside_ || link_ == link_phase::wanted || link_ == link_phase::replaying));
+    // A message that waits for the gate or behind others for a link has not been sent: it never
+    // will be. But who has only shut his sending side is still answered, so what is about to be
+    // sent, on a link that is being opened or made ready for it, is sent.
+    const bool waits = link_ == link_phase::wanted && !env_.link_is_coming();
+    const bool queued = held_ || (phase_ == phase::relaying && !begun_ && (inside_ || waits));
     if (phase_ == phase::first_packet || queued || again) {
         end();
         return;

@@ -218,6 +218,21 @@ decoded<std::vector<column>> decode_row_description(std::string_view body) {
     return finish(in, std::move(columns));
 }
 
+bool describes(std::string_view row_description, std::span<const std::uint32_t> types) {
+    reader in(row_description);
+    if (in.u16() != types.size()) return false;
+    for (const auto type : types) {
+        in.cstring();
+        in.u32();
+        in.i16();
+        if (in.u32() != type) return false;
+        in.i16();
+        in.i32();
+        in.i16();
+    }
+    return in.ok() && in.rest().empty();
+}
+
 decoded<std::vector<std::uint32_t>> decode_parameter_description(std::string_view body) {
     reader in(body);
     std::vector<std::uint32_t> types;

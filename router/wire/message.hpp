@@ -156,6 +156,8 @@ decoded<authentication> decode_authentication(std::string_view body);
 decoded<transaction_status> decode_ready(std::string_view body);
 decoded<std::string_view> decode_command_complete(std::string_view body);
 decoded<std::vector<column>> decode_row_description(std::string_view body);
+// Whether its columns have these types, in this order; false also where it is malformed.
+bool describes(std::string_view row_description, std::span<const std::uint32_t> types);
 decoded<std::vector<std::uint32_t>> decode_parameter_description(std::string_view body);
 decoded<std::vector<std::optional<std::string_view>>> decode_data_row(std::string_view body);
 
