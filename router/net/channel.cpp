@@ -35,7 +35,7 @@ channel::channel(poller& on, stream made, channel_user& user) : on_(on), user_(u
 
 void channel::wait_read() {
     waits_read_ = true;
-    if (readable_) on_.soon(ticket_);
+    if (readable_ && !std::exchange(queued_, true)) on_.soon(ticket_);
 }
 
 void channel::wait_write() {

@@ -60,6 +60,7 @@ class channel {
     bool waits_read_{false};
     bool waits_write_{false};
     bool watches_writing_{false};
+    bool queued_{false};  // to be told though no event comes: once, however often it waits
 };
 
 }  // namespace hotlane::net

@@ -87,8 +87,10 @@ int poller::look() {
 
 void poller::run_deferred() {
     soon_now_.swap(soon_);
-    for (const auto ticket : soon_now_)
+    for (const auto ticket : soon_now_) {
+        if (auto* const who = find(ticket)) who->queued_ = false;
         tell(ticket, 0);
+    }
     soon_now_.clear();
     deferred_now_.swap(deferred_);
     for (const auto& what : deferred_now_)

@@ -2,10 +2,9 @@
 // new, so what is remembered is the shape of a text; the text itself only where its facts depend on
 // a literal or on several statements. Before a shape is made, the text is laid beside a few that
 // were seen lately.
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <array>
 #include <list>
+#include <unordered_map>
 
 #include "router/sql/analysis.hpp"
 #include "router/sql/row_key.hpp"
@@ -24,7 +23,6 @@ struct hashed {
 };
 
 struct hash_of {
-    using is_avalanching = void;  // std::hash of text is MurmurHash
     std::size_t operator()(const hashed& one) const noexcept { return one.hash; }
 };
 
@@ -91,7 +89,7 @@ class bounded_map {
     std::size_t bytes_max_;
     std::size_t bytes_{0};
     std::list<entry> order_;  // most recently used first
-    boost::unordered_flat_map<hashed, typename std::list<entry>::iterator, hash_of> index_;
+    std::unordered_map<hashed, typename std::list<entry>::iterator, hash_of> index_;
 };
 
 // Whether a text was seen before: the last one of each place.

@@ -147,3 +147,16 @@ TEST_CASE("key data of protocol 3.2 may be long") {
     CHECK_FALSE(decode_backend_key("\0\0\0\1"s + std::string(257, 'k')));
     CHECK_FALSE(decode_backend_key("\0\0"s));
 }
+
+TEST_CASE("a row description is compared with known types where it stands") {
+    const std::vector<std::uint32_t> one{20};
+    const auto body = "\0\1n\0\0\0\0\1\0\2\0\0\0\x14\0\x08\xff\xff\xff\xff\0\1"s;
+    CHECK(describes(body, one));
+    CHECK_FALSE(describes(body, std::vector<std::uint32_t>{21}));
+    CHECK_FALSE(describes(body, std::vector<std::uint32_t>{20, 20}));
+    CHECK_FALSE(describes(body, {}));
+    CHECK(describes("\0\0"s, {}));
+    CHECK_FALSE(describes(body + "x", one));
+    for (std::size_t size = 0; size < body.size(); ++size)
+        CHECK_FALSE(describes(std::string_view(body).substr(0, size), one));
+}
