@@ -93,6 +93,7 @@ bool session::implementation::remember(std::string_view body, owed& entry) {
         statement.text = std::move(text);
         statement.facts = std::move(facts);
         statement.drops = !renamed.empty();
+        if (lent_) note_execute(statement);
     }
     statements_.sent(entry.statement);
     return true;

@@ -148,6 +148,8 @@ class session::implementation {
     void note_stale_statement(const wire::error_fields& fields);
     void hide_close(std::string_view name, std::shared_ptr<const statement_text> text);
     std::string renamed_drop(const sql::facts& facts, std::string_view sql);
+    void note_execute(prepared& statement);
+    bool follow_execute(prepared& statement);
     std::string prepare_nothing();
     std::string prepare_for_query(const prepared& statement);
     std::string renamed_query(const sql::facts& facts, std::string_view sql);

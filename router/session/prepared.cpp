@@ -74,6 +74,7 @@ bool session::implementation::waits_for_statement(const client_frame& frame) {
     if (!owed_.empty() && statements_.is_unsure(name)) return waits_for_answers();
     const auto statement = statements_.expect(name);
     if (!statement || frame.tag == wire::tag_f::parse) return false;
+    if (statement->original && !follow_execute(*statement)) return waits_for_answers();
     footing_ = ensure(statement);
     return footing_ == footing::asked;
 }
@@ -192,7 +193,7 @@ void session::implementation::take_pooled_parse(const client_frame& frame, owed 
         unread_ = false;
         there.put({}, statement->text);
         owed_.push(std::move(entry));
-        if (statement->drops)
+        if (statement->drops || statement->original)
             wire::append_parse(
                 to_link_.out(), "", statement->text->sql, statement->text->parameters);
         else
@@ -309,6 +310,45 @@ std::string session::implementation::renamed_drop(const sql::facts& facts, std::
     if (!at) return {};
     std::string out(sql.substr(0, one.begin + at->first));
     return out.append(nothing).append(sql.substr(one.begin + at->second));
+}
+
+// An EXECUTE by message. Which statement it means is decided when it is bound or described.
+void session::implementation::note_execute(prepared& statement) {
+    if (!statement.facts || link_kind_ == policy::home_kind::engine) return;
+    const auto& all = statement.facts->statements;
+    if (all.size() != 1 || all.front().what != sql::kind::execute) return;
+    if (!statements_.expect(all.front().name)) return;
+    statement.original = std::make_shared<const std::string>(statement.text->sql);
+    follow_execute(statement);
+}
+
+// The text, and the link, get what the client has under that name now; if it has nothing the home
+// says so in its own words. False: that hangs on a reply to come.
+bool session::implementation::follow_execute(prepared& statement) {
+    const auto& one = statement.facts->statements.front();
+    if (!owed_.empty() && statements_.is_unsure(one.name)) return false;
+    const std::string_view sql(*statement.original);
+    const auto meant = statements_.expect(one.name);
+    const auto at = sql::name_position(sql.substr(one.begin, one.end - one.begin));
+    std::string text(sql);
+    if (meant && !one.name.empty() && at) {
+        const auto name = link_name(*meant->text);
+        text.replace(one.begin + at->first, at->second - at->first, name);
+        if (!lent_->statements.find(*meant)) {
+            unsynced_ = true;
+            hide_close(name, nullptr);
+            wire::append_parse(to_link_.out(), name, meant->text->sql, meant->parameters());
+            owed_.push(hidden(owes::parse, meant->text));
+            lent_->statements.put(meant->name, meant->text);
+        }
+    }
+    if (text == statement.text->sql) return true;
+    const auto before = statement.bytes();
+    statement.text = intern(text, statement.text->parameters);
+    statement.told_columns
+        .reset();  // of another statement; PostgreSQL does not compare them either
+    statements_.grew(statement, before);
+    return true;
 }
 
 std::string session::implementation::prepare_nothing() {

@@ -167,6 +167,7 @@ statement_memory::pointer statement_memory::spare() {
     old->facts.reset();
     old->result_changed = old->drops = false;
     old->refused.reset();
+    old->original.reset();
     return old;
 }
 

@@ -38,6 +38,8 @@ struct prepared {
     types_ptr told_parameters;                // by ParameterDescription; null: not told
     types_ptr told_columns;                   // by RowDescription; empty: NoData
     std::shared_ptr<const sql::facts> facts;  // null: the text was not read
+    // An EXECUTE that was given the link's name of what it executes (prepared.cpp): as it was.
+    std::shared_ptr<const std::string> original;
     bool drops{false};           // a DEALLOCATE that was given another name to drop (prepared.cpp)
     bool result_changed{false};  // this home describes another result than the client was told
     std::shared_ptr<const std::string> refused;  // ErrorResponse with which this home refused it

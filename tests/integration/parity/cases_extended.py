@@ -164,6 +164,17 @@ CASES = [
          send(parse("DEALLOCATE PREPARE s"), bind(), describe("P"), execute(), sync()), ready(),
          send(bind(), execute(), sync()), ready(), send(parse("SELECT 2", "s"), bind(name="s"), execute(),
          sync()), ready()),
+    case("execute by message of a statement prepared by message", send(
+        parse("SELECT $1::int + 1", "s"), sync()), ready(),
+         send(parse("EXECUTE s(41)"), bind(), describe("P"), execute(), sync()), ready(),
+         send(parse("EXECUTE s(1)", "e"), describe("S", "e"), bind(name="e"), execute(), sync()), ready(),
+         ask("DEALLOCATE s"), send(bind(name="e"), execute(), sync()), ready(),
+         send(parse("SELECT $1::int * 100", "s"), sync()), ready(),
+         send(bind(name="e"), describe("P"), execute(), sync()), ready()),
+    case("execute by message, in one batch", send(
+        parse("SELECT $1::int + 1", "s"), parse("EXECUTE s(41)"), bind(), describe("P"), execute(), sync()), ready(),
+         send(parse("EXECUTE nobody(1)"), bind(), execute(), sync()), ready(),
+         send(parse("EXECUTE s(5)"), bind(), execute(), bind(), execute(), sync()), ready()),
     case("a prepared deallocate", send(parse("DEALLOCATE s", "d"), parse("SELECT 1", "s"), sync()), ready(),
          send(bind(name="d"), execute(), sync()), ready(), send(bind(name="s"), sync()), ready(),
          send(bind(name="d"), execute(), sync()), ready(), send(parse("SELECT 2", "s"), bind(name="d"), execute(),
