@@ -9,7 +9,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache pkg-config libboost1.81-dev libpq-dev libyaml-cpp-dev
     prometheus-cpp-dev catch2 librapidcheck-dev libpg-query-dev libprotobuf-c-dev libssl-dev
-    libsqlite3-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev nlohmann-json3-dev)
+    libsqlite3-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev nlohmann-json3-dev libidn-dev)
 demo=("${build[@]}" postgresql-15 postgresql-client-15 python3 python3-psycopg util-linux psmisc)
 test=("${demo[@]}" python3-pytest python3-psycopg2 python3-asyncpg python3-yaml prometheus
     prometheus-alertmanager openjdk-17-jdk-headless libpostgresql-jdbc-java)

@@ -4,9 +4,11 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
+#include <stringprep.h>
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <deque>
 #include <optional>
 
@@ -123,13 +125,27 @@ std::string random_nonce() {
     return base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
+// SASLprep (RFC 4013): one password, however it was typed. Where it is not for this one (no UTF-8,
+// a character that is prohibited or not assigned), PostgreSQL takes the bytes as they are.
+std::string prepared(std::string password) {
+    char* made = nullptr;
+    const int result =
+        stringprep_profile(password.c_str(), &made, "SASLprep", STRINGPREP_NO_UNASSIGNED);
+    if (result != STRINGPREP_OK || made == nullptr) return password;
+    std::string out(made);
+    OPENSSL_cleanse(made, out.size());
+    std::free(made);
+    OPENSSL_cleanse(password.data(), password.size());
+    return out;
+}
+
 }  // namespace
 
 scram_client::scram_client(std::string password)
     : scram_client(std::move(password), random_nonce()) {}
 
 scram_client::scram_client(std::string password, std::string nonce)
-    : password_(std::move(password)), nonce_(std::move(nonce)) {}
+    : password_(prepared(std::move(password))), nonce_(std::move(nonce)) {}
 
 scram_client::~scram_client() {
     OPENSSL_cleanse(password_.data(), password_.size());

@@ -18,7 +18,7 @@ links = {
     "router/pq": "tl::expected fmt::fmt PostgreSQL::PostgreSQL",
     "router/sql": "tl::expected ${PG_QUERY_LIBRARY} ${PROTOBUF_C_LIBRARY} Threads::Threads",
     "router/session": "hotlane_wire hotlane_sql hotlane_policy tl::expected fmt::fmt "
-                      "OpenSSL::Crypto",
+                      "OpenSSL::Crypto ${IDN_LIBRARY}",
     "router/placement": "hotlane_policy hotlane_config hotlane_pq tl::expected fmt::fmt "
                         "nlohmann_json::nlohmann_json SQLite::SQLite3 PostgreSQL::PostgreSQL "
                         "Threads::Threads",
@@ -43,6 +43,7 @@ headers = {
     "tl/": "tl::expected", "fmt/": "fmt::fmt", "yaml-cpp/": "yaml-cpp",
     "openssl/": "OpenSSL", "spdlog/": "spdlog::spdlog", "nlohmann/": "nlohmann_json",
     "prometheus/": "prometheus-cpp", "libpq": "PostgreSQL", "pg_query": "${PG_QUERY_LIBRARY}",
+    "stringprep": "${IDN_LIBRARY}",
     "sqlite3": "SQLite", "boost/": "Boost", "CLI/": "CLI11", "protobuf-c": "${PROTOBUF_C_LIBRARY}",
 }
 vocabulary = {"tl::expected", "fmt::fmt"}

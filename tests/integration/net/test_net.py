@@ -166,9 +166,9 @@ def test_refused_and_silent_homes_are_told_in_time():
 
 def test_scram_home_and_unix_sockets_on_both_sides():
     folder = make_folder("net-scram-")
-    server = Postgres(folder, scram_password="only-the-home-knows").start()
+    server = Postgres(folder, scram_password="only-the-h\u00adome-knows-\u2168").start()
     path = str(folder / "hl.sock")
-    hl = Harness(folder, server.port, "password", "only-the-home-knows", "unix", path)
+    hl = Harness(folder, server.port, "password", "only-the-home-knows-I\u00adX", "unix", path)
     try:
         with hl.connect() as c:
             assert c.execute("select 1").fetchone() == (1,)

@@ -224,6 +224,17 @@ TEST_CASE("SCRAM-SHA-256 follows the RFC and refuses a hostile server") {
     REQUIRE_FALSE(client.verify("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="));
     REQUIRE_FALSE(client.verify("e=other-error"));
 
+    // RFC 4013: a soft hyphen is nothing, and the roman numeral nine is two letters.
+    const auto proof = [&](const char* password) {
+        scram_client one(password, nonce);
+        return one.final_message(challenge).value();
+    };
+    CHECK(proof("pen\xc2\xad"
+                "cil") == *answer);
+    CHECK(proof("I\xc2\xadX") == proof("\xe2\x85\xa8"));
+    CHECK(proof("\xff") != proof("\xfe"));  // no UTF-8: as it is
+    CHECK(proof("a\x07") != proof("a"));    // prohibited: as it is
+
     const auto hostile = GENERATE(
         std::string("r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"),
         std::string("r=someone_else,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"),
