@@ -13,8 +13,9 @@ constexpr int chain_max = 5;
 constexpr double latency_weight = 0.2;
 // Buckets of the look-back; a peak is forgotten at most one bucket late.
 constexpr int peak_buckets = 24;
-// Writes are kept for so many windows, for a forecast of the last ones.
-constexpr int writes_windows = 4;
+// Writes are kept for so many windows: for a forecast of the last ones, and until a tool that
+// writes seldom has written often enough to measure the engine by it.
+constexpr int writes_windows = 12;
 
 std::int64_t us_of(time_point at) {
     return std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();

@@ -76,6 +76,7 @@ class tool_policy {
     void track_commit_latency(const sample& counters);
     void predict(window& made);
     void calibrate(const window& made);
+    [[nodiscard]] std::optional<lane_model> measured_lane(window counted) const;
     [[nodiscard]] bool is_calm_away(const window& made) const;
     [[nodiscard]] thresholds return_limits() const;
     void add_away_evidence(evidence& seen, time_point now) const;
@@ -89,7 +90,7 @@ class tool_policy {
     home_kind last_home_{home_kind::engine};
     write_log writes_;
     bool sees_writes_{false};
-    int good_windows_{0};  // since the lane was measured
+    int until_measured_{0};  // windows, before the lane is measured again
 };
 
 }  // namespace hotlane::policy

@@ -20,6 +20,11 @@ constexpr int forecast_windows = 3;
 // Once in so many windows, from the first on.
 constexpr int measure_every = 4;
 
+// Its counters are true, be there ever so little in them.
+bool is_countable(const window& w) {
+    return w.quality == window_quality::good || w.quality == window_quality::idle;
+}
+
 double tracked(std::optional<std::int64_t> known, double fresh) {
     if (!known) return fresh;
     const auto before = static_cast<double>(*known);
@@ -56,15 +61,34 @@ void tool_policy::predict(window& made) {
     made.predicted = simulate_lane(*writes, us_of(made.from), us_of(made.to), engine_model());
 }
 
+// From the last window, and as many before it, without a gap, as it takes to have seen enough.
+std::optional<lane_model> tool_policy::measured_lane(window counted) const {
+    auto before = state_.windows.rbegin();
+    for (;;) {
+        const auto writes = writes_of(counted);
+        if (!writes) return std::nullopt;
+        if (counted.seen_share().value_or(0.0) >= with_.diagnose.seen_share_min)
+            if (auto found = measure_lane(*writes, counted, engine_model())) return found;
+        if (before == state_.windows.rend() || before->to != counted.from || !is_countable(*before))
+            return std::nullopt;
+        counted.quality = window_quality::good;  // of many idle ones together
+        counted.from = before->from;
+        counted.acquires += before->acquires;
+        counted.handoffs += before->handoffs;
+        counted.wait_us += before->wait_us;
+        counted.hold_wait_us += before->hold_wait_us;
+        counted.seen_writes += before->seen_writes;
+        ++before;
+    }
+}
+
 // The engine's two times are those of the tool's own statements, so only it can measure them.
 void tool_policy::calibrate(const window& made) {
-    if (made.quality != window_quality::good) return;
-    if (made.seen_share().value_or(0.0) < with_.diagnose.seen_share_min) return;
-    if (good_windows_++ % measure_every != 0) return;
-    const auto writes = writes_of(made);
-    if (!writes) return;
-    const auto measured = measure_lane(*writes, made, engine_model());
+    if (!is_countable(made) || made.seen_writes == 0) return;
+    if (until_measured_ > 0 && --until_measured_ > 0) return;
+    const auto measured = measured_lane(made);
     if (!measured) return;
+    until_measured_ = measure_every;
     const double latency = measured->in_lane_us + measured->durable_us;
     state_.commit_latency_us = std::llround(tracked(state_.commit_latency_us, latency));
     state_.lane_us = std::llround(tracked(state_.lane_us, measured->in_lane_us));

@@ -177,3 +177,44 @@ TEST_CASE("a recording leads to the same decisions") {
     CHECK_FALSE(parse_recording(text + "S,17,counter\nW\n"));
     CHECK_FALSE(parse_recording("t_ms\n"));
 }
+
+namespace {
+
+// A tool at home on the engine: one session, a write of 8 ms every `pause`.
+void live_at_home(driver& d, std::int64_t pause) {
+    const duration length = d.policy.current_settings().window.length;
+    const auto writes = writes_of(d.now(), length, 1, pause, 8'000);
+    const auto rate = writes.size() * 1'000 / static_cast<std::uint64_t>(length.count());
+    d.engine.grow({rate, 0, 0, 0}, length);
+    d.policy.add_writes(writes);
+    d.feed();
+}
+
+}  // namespace
+
+TEST_CASE("a tool that writes seldom measures the engine over several windows") {
+    driver d{short_settings()};
+    int windows = 0;
+    for (; windows < 10 && !d.policy.state().commit_latency_us; ++windows)
+        live_at_home(d, 400'000);  // four or five in each window
+    REQUIRE(d.policy.state().commit_latency_us);
+    CHECK(*d.policy.state().commit_latency_us == Approx(8'000).epsilon(0.05));
+    CHECK(windows > 3);
+}
+
+TEST_CASE("windows are not added up across a restart of the engine or a time without samples") {
+    driver d{short_settings()};
+    for (int i = 0; i < 12; ++i) {
+        live_at_home(d, 400'000);
+        if (i % 3 == 2) d.engine.restart_engine();
+    }
+    CHECK_FALSE(d.policy.state().commit_latency_us);
+    for (int i = 0; i < 12; ++i) {
+        live_at_home(d, 400'000);
+        if (i % 3 == 2) d.wait(duration{7'000});
+    }
+    CHECK_FALSE(d.policy.state().commit_latency_us);
+    for (int i = 0; i < 12; ++i)
+        live_at_home(d, 400'000);
+    CHECK(d.policy.state().commit_latency_us);
+}
