@@ -242,6 +242,9 @@ def test_eight_sidecars_with_a_standby_through_everything():
             stop_all(writers, 120)
             for row in times:
                 print("%-24s in %-9s leader after %5.1f s, all agree after %5.1f s" % row)
+            held = sorted(m["held_ms"] for m in fleet.leader(60).json("moves")["moves"] if m.get("held_ms"))
+            if held:
+                print(f"{len(held)} moves held the tool: median {held[len(held) // 2]} ms, longest {held[-1]} ms")
         assert promoted or turns < len(ACCIDENTS) * 2
         assert_ledger(fleet, writers)
 
